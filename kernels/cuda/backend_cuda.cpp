@@ -40,7 +40,7 @@ class CudaBackend : public Backend {
   CudaBackend(cudaStream_t stream, ParallelFor parallel_for)
       : kernels_(find_kernels()), stream_(stream), parallel_for_(std::move(parallel_for)), prepared_(kernels_) {}
 
-  ~CudaBackend() override { synchronize(); }
+  ~CudaBackend() override { synchronize_all(); }
 
   const char *name() const override { return "cuda"; }
   bool accepts_device_frames() const override { return true; }
@@ -60,20 +60,20 @@ class CudaBackend : public Backend {
         enqueue_regions(*slot, planned, src, cancellation);
       else
         enqueue_frame(*slot, src, planned.back().regions, cancellation);
+      std::lock_guard<std::mutex> lock(mutex_);
+      slot->ticket = last_ticket_ + 1;
+      in_flight_.push_back(std::move(slot));
+      stats_.kernels = kernels_name_;
+      return ++last_ticket_;
     } catch (const Error &error) {
-      synchronize();  // so that nothing still reads or writes the frames
+      synchronize_all();  // so that nothing still reads or writes the frames
       std::lock_guard<std::mutex> lock(mutex_);
       if (error.kind() == Error::Kind::Cancelled) release(std::move(slot));
       throw;
     } catch (...) {
-      synchronize();
+      synchronize_all();
       throw;
     }
-    std::lock_guard<std::mutex> lock(mutex_);
-    stats_.kernels = kernels_name_;
-    slot->ticket = ++last_ticket_;
-    in_flight_.push_back(std::move(slot));
-    return last_ticket_;
   }
 
   void retire(Ticket ticket) override {
@@ -114,8 +114,14 @@ class CudaBackend : public Backend {
   }
 
  private:
+  // Waits for the frames in flight, whose branches the stream for kernels waits for.
   void synchronize() const {
     for (const Stream *stream : {&upload_stream_, &stream_, &download_stream_}) cudaStreamSynchronize(stream->get());
+  }
+
+  // Waits for what has been enqueued of the frame at hand, too. For the thread that submits, which makes the branches.
+  void synchronize_all() const {
+    synchronize();
     for (const auto &branch : branches_)
       if (branch) cudaStreamSynchronize(branch->stream.get());
   }

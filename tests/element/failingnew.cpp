@@ -11,9 +11,12 @@ std::atomic<long> left{0};  // allocations up to the one that fails; 0 or less: 
 
 }  // namespace
 
+void *operator new(std::size_t size, const std::nothrow_t &) noexcept {
+  return left > 0 && --left == 0 ? nullptr : std::malloc(size ? size : 1);
+}
+
 void *operator new(std::size_t size) {
-  if (left > 0 && --left == 0) throw std::bad_alloc();
-  if (void *memory = std::malloc(size ? size : 1)) return memory;
+  if (void *memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 

@@ -3,6 +3,7 @@
 // Tests the promises of the CUDA backend other than the right bytes: it gives up when it is cancelled, does not run far
 // ahead of the GPU, and works with one thread that submits and another that retires. The exit code is 77 if there is no
 // device.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +23,7 @@
 #ifdef HAVE_STANDIN
 #include "cuda/cuda_resources.h"
 #include "cuda/regions/put_in_place.h"
+#include "failingnew.h"
 #include "standin.h"
 #endif
 
@@ -204,6 +207,31 @@ void test_failures(Backend &backend) {
   }
   expect_right(backend, "after a failed copy");
 }
+
+// When memory runs out, even at the end of submit(), nothing of the frame is in flight. The list of frames in flight
+// allocates last, for one frame of many.
+void test_memory_runs_out(Backend &backend) {
+  constexpr int kFrames = 80;
+  const auto fails = [&](long n) {
+    const auto work = std::make_unique<Work>("GRAY8", 33, 5, repeated(Mask::Gauss3, 1), 1);
+    Ticket ticket = 0;
+    const bool failed = with_failing_new(n, [&] {
+      try {
+        ticket = backend.submit(work->plan, work->source.view(), work->target.view());
+      } catch (const std::bad_alloc &) {
+      }
+    });
+    if (!ticket) return true;
+    backend.retire(ticket);
+    expect(work->is_right(), "a frame is right where memory is short");
+    return failed;
+  };
+  long usual = 1;
+  while (fails(usual)) usual++;
+  for (int i = 0; i < kFrames; i++)
+    for (long n = std::max(usual - 8, 1l); fails(n);) n++;
+  expect_right(backend, "after memory has run out");
+}
 #endif
 
 // The reason why no context can be made is named, and does not reappear in the next call. The current device stays.
@@ -345,6 +373,7 @@ int run() {
   test_launches_ahead();
   test_chosen_once();
   test_failures(*backend);
+  test_memory_runs_out(*backend);
   test_selections();
 #endif
   test_why_no_context(*backend);
