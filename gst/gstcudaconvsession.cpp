@@ -461,7 +461,7 @@ std::vector<PlannedView> Session::plan_regions(const StreamContext &context, Gst
 
 bool Session::is_foreign(GstBuffer *buffer) const {
   const std::shared_ptr<const StreamContext> context = this->context();
-  if (!context || !context->engine->cuda() || gst_buffer_n_memory(buffer) == 0) return false;
+  if (!context || !context->engine->cuda() || gst_buffer_n_memory(buffer) != 1) return false;
   const Device &device = *context->engine->device;
   return device.is_device_memory(gst_buffer_peek_memory(buffer, 0)) && !device.owns(buffer);
 }

@@ -320,6 +320,25 @@ GST_START_TEST(the_context_of_incoming_memory_is_followed) {
 }
 GST_END_TEST;
 
+// A frame in several pieces of CUDA memory is not followed to its context. It is copied.
+GST_START_TEST(frames_in_several_pieces_of_memory_are_copied) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const std::unique_ptr<Harness> h = harness_between("mask=gauss5", info, true, true);
+  const std::unique_ptr<DeviceMemory> foreign = DeviceMemory::create(), own = DeviceMemory::of(h->element());
+  for (DeviceMemory *device : {own.get(), foreign.get()}) {
+    for (int i = 0; i < 2; i++) {
+      const Ref<GstBuffer> in = random_frame(info, random), more = device->copy(in.get(), info);
+      const Ref<GstBuffer> pushed = device->copy(in.get(), info);
+      gst_buffer_append_memory(pushed.get(), gst_buffer_get_memory(more.get(), 0));
+      const Ref<GstBuffer> out = h->filter(pushed.get());
+      assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+      fail_unless(own->holds(out.get()));
+    }
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(a_downstream_pool_of_this_context_is_used) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -674,6 +693,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_of_streams_leave_before_they_are_complete);
   tcase_add_test(tc, the_buffer_and_not_the_caps_decides_the_memory);
   tcase_add_test(tc, the_context_of_incoming_memory_is_followed);
+  tcase_add_test(tc, frames_in_several_pieces_of_memory_are_copied);
   tcase_add_test(tc, a_downstream_pool_of_this_context_is_used);
   tcase_add_test(tc, upstream_is_offered_a_pool_of_device_memory);
   tcase_add_test(tc, memory_caps_and_settings_may_change_in_mid_stream);
