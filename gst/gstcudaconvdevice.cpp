@@ -71,10 +71,7 @@ class BackendInContext : public Backend {
     CurrentContext current(context_->gst.get());
     return backend_->is_done(ticket);
   }
-  Method method_of(const Plan &plan) const override {
-    CurrentContext current(context_->gst.get());
-    return backend_->method_of(plan);
-  }
+  Method method_of(const Plan &plan) const override { return backend_->method_of(plan); }  // asks no device
   BackendStats stats() const override { return backend_->stats(); }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <string>
 
@@ -136,6 +137,7 @@ void MappedFrame::refuse(GstMapFlags access, const std::string &why) {
 }
 
 void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags) {
+  const GstMemory *const on_device = flags & kMapCuda ? gst_buffer_peek_memory(buffer, 0) : nullptr;
   bool mapped;
   if (whole) {
     frame_ = {};
@@ -151,10 +153,20 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, G
   } else {
     mapped = gst_video_frame_map(&frame_, &info, buffer, flags);
   }
+  if (on_device && !(mapped && is_of(on_device))) {
+    if (mapped) gst_video_frame_unmap(&frame_);
+    throw Error(Error::Kind::Device, "gst_video_frame_map failed on CUDA memory");
+  }
   if (!mapped)
     refuse(access_, "of " + std::to_string(gst_buffer_get_size(buffer)) + " bytes in " +
                         std::to_string(gst_buffer_n_memory(buffer)) +
                         " pieces of memory could not be mapped as a frame of " + text_of(info));
+}
+
+// Whether all planes are mapped in this memory. GStreamer copies memory that it cannot map, also to system memory.
+bool MappedFrame::is_of(const GstMemory *memory) const {
+  return std::all_of(std::begin(frame_.map), std::end(frame_.map),
+                     [&](const GstMapInfo &map) { return !map.memory || map.memory == memory; });
 }
 
 FrameView MappedFrame::view_from(int x, int y) const {

@@ -54,9 +54,10 @@ class MappedFrame {
   // filtered in place. Throws FrameError where the buffer cannot be that frame.
   static Place find(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access);
 
-  // `place` comes from find(). GST_MAP_CUDA is added to `access` for memory on the device. Throws FrameError, also
-  // where a plane of `layout` would reach beyond the buffer's memory, a field's chroma into another plane, or the
-  // rectangle beyond the picture.
+  // `place` comes from find(). GST_MAP_CUDA is added to `access` for memory on the device. Throws Error{Device} where
+  // that memory cannot be mapped, FrameError where other memory cannot. Also throws FrameError where a plane of
+  // `layout` would reach beyond the buffer's memory, a field's chroma into another plane, or the rectangle beyond the
+  // picture.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
               GstMapFlags access, const BufferMemory &memory);
   ~MappedFrame() { gst_video_frame_unmap(&frame_); }
@@ -72,6 +73,7 @@ class MappedFrame {
 
  private:
   void map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags);
+  bool is_of(const GstMemory *memory) const;
   void place_plane(guint i, const GstVideoInfo &info, bool interlaced, Origin origin);
   void check_plane(const PlaneLayout &plane) const;
   void check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const;

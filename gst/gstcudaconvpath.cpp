@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -124,8 +125,8 @@ void Path::update_settings() {
 
 void Path::follow_context(GstBuffer *buffer) {
   if (!session_.is_foreign(buffer)) return;
-  flight_.drain();
-  if (session_.follow(buffer)) gst_base_transform_reconfigure_src(trans_);
+  flight_.drain();  // the device may fail meanwhile
+  if (session_.is_foreign(buffer) && session_.follow(buffer)) gst_base_transform_reconfigure_src(trans_);
 }
 
 // In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
@@ -480,7 +481,7 @@ GstFlowReturn Path::add_buffers(Ref<GstBuffer> in, Frame *frame) {
     try {
       frame->take_in_place(in);
       return GST_FLOW_OK;
-    } catch (const FrameError &e) {
+    } catch (const std::runtime_error &e) {
       GST_DEBUG_OBJECT(trans_, "a frame is not filtered in place: %s", e.what());
     }
     flow = new_output_buffer(trans_, in.get(), &out);

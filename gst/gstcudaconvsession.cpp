@@ -474,7 +474,14 @@ bool Session::follow(GstBuffer *buffer) {
     return false;
   }
   GST_INFO_OBJECT(element_, "frames come in another CUDA context, of device %d", device->id());
-  const std::shared_ptr<Engine> engine = make_cuda_engine(device);
+  std::shared_ptr<Engine> engine;
+  try {
+    engine = make_cuda_engine(device);
+  } catch (const Error &e) {
+    if (chosen_backend_ != BackendChoice::Auto) throw;
+    fail_over(*context(), Error(Error::Kind::Device, e.what(), e.file(), e.line()));
+    return true;
+  }
   install(context()->with(engine), tried_serial_);
   use(std::move(device), engine);
   return true;

@@ -54,10 +54,10 @@ class Session {
   bool configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out);
   // Makes changed settings take effect, or posts a warning. Returns whether they took effect.
   bool update();
-  // Whether the buffer is CUDA memory of another context than the frames are filtered in.
+  // Whether the buffer is a piece of CUDA memory of another context than the frames are filtered in.
   bool is_foreign(GstBuffer *buffer) const;
-  // Changes over to the context that the buffer belongs to, if it is on the device that was asked for. Nothing may be
-  // in flight. Returns whether it did. Throws Error.
+  // Changes over to the context that the buffer belongs to, if it is on the device that was asked for; to the CPU if
+  // that fails and backend=auto. Nothing may be in flight. Returns whether it did. Throws Error.
   bool follow(GstBuffer *buffer);
 
   // Notes the regions that come with a frame of this segment. To be called for every frame, also for one that is

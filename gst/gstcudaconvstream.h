@@ -109,7 +109,8 @@ struct Frame {
   std::vector<SavedPixels> saved;  // by view: pixels of a frame that is filtered in place in system memory
   std::vector<Ticket> tickets;     // by view
 
-  // Takes `buffer` as input and output, and maps it. Throws FrameError where it cannot be mapped, and leaves it alone.
+  // Takes `buffer` as input and output, and maps it. Throws Error and FrameError where it cannot be mapped, and leaves
+  // it alone.
   void take_in_place(Ref<GstBuffer> &buffer);
   // Maps the buffers and hands their views to the backend, which gives up when `cancelled` becomes true. Throws Error
   // and FrameError; nothing of the frame is then in flight. Frames of two views must be alone in flight.

@@ -171,6 +171,91 @@ GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
 }
 GST_END_TEST;
 
+// What the CPU has written is uploaded when the frame is mapped. GStreamer copies memory that it cannot map.
+GST_START_TEST(with_backend_auto_memory_that_cannot_be_mapped_is_a_failed_device) {
+  Random random = seeded();
+  for (const char *regions : {"", " roi=0,0,100%,100%"}) {
+    for (const bool is_shared : {true, false}) {
+      Harness h(std::string("backend=auto mask=gauss5") + regions);
+      set_caps(h, small(), true, true);
+      const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+      for (int i = 0; i < 3; i++) {
+        const Ref<GstBuffer> in = random_frame(small(), random);
+        Ref<GstBuffer> on_device = device->copy(in.get(), small());
+        const Ref<GstBuffer> other(is_shared ? gst_buffer_ref(on_device.get()) : nullptr);
+        if (i == 1) standin::fail_call("cudaMemcpy", 1, cudaErrorUnknown);
+        fail_unless_equals_int(gst_harness_push(h.get(), on_device.release()), GST_FLOW_OK);
+        const Ref<GstBuffer> out = h.pull();
+        assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+      }
+      // A frame that is to be filtered in place is mapped twice. The second time it is the copy, in system memory.
+      fail_unless_equals_int(h.take(GST_MESSAGE_WARNING).size(), *regions && !is_shared ? 0 : 1);
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
+// The device fails on the last frame in flight before a frame that comes in another context.
+GST_START_TEST(with_backend_auto_another_context_does_not_undo_a_failure) {
+  Random random = seeded();
+  {
+    Harness h("backend=auto mask=gauss5 frames-in-flight=4");
+    set_caps(h, small(), true, true);
+    const std::unique_ptr<DeviceMemory> own = DeviceMemory::of(h.element()), other = DeviceMemory::create();
+    const Ref<GstBuffer> in = random_frame(small(), random);
+    auto blocked = std::make_unique<Blocked>(h);
+    for (int i = 0; i < 2; i++) h.push(own->copy(in.get(), small()).get());
+    standin::fail_call("cudaEventElapsedTime", 1, cudaErrorUnknown);
+    const Ref<GstBuffer> foreign = other->copy(in.get(), small());
+    std::thread pusher([&] { h.push(foreign.get()); });
+    g_usleep(50000);
+    blocked.reset();
+    pusher.join();
+    for (int i = 0; i < 3; i++) {
+      const Ref<GstBuffer> out = h.pull();
+      assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+    }
+    h.take_one(GST_MESSAGE_WARNING);
+    fail_unless_equals_uint64(stat(h, "failovers"), 1);
+    assert_same_text(stat_string(h, "backend"), "cpu");
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
+// Frames come in another context, in which nothing can be made.
+GST_START_TEST(with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device) {
+  Random random = seeded();
+  const Failure kRefusals[] = {{"cudaStreamCreateWithFlags", cudaErrorMemoryAllocation},
+                               {"cudaFuncGetAttributes", cudaErrorNoKernelImageForDevice}};
+  for (const Failure &failure : kRefusals) {
+    for (const bool can_stay : {true, false}) {
+      Harness h(std::string("mask=gauss5 backend=") + (can_stay ? "auto" : "cuda"));
+      set_caps(h, small(), true, true);
+      const std::unique_ptr<DeviceMemory> own = DeviceMemory::of(h.element()), other = DeviceMemory::create();
+      const Ref<GstBuffer> in = random_frame(small(), random);
+      h.filter(own->copy(in.get(), small()).get());
+      standin::fail_call(failure.call, 1, failure.error);
+      const Ref<GstBuffer> foreign = other->copy(in.get(), small());
+      if (can_stay) {
+        for (int i = 0; i < 2; i++) {
+          const Ref<GstBuffer> out = h.filter(foreign.get());
+          assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+        }
+        h.take_one(GST_MESSAGE_WARNING);
+        fail_unless_equals_uint64(stat(h, "failovers"), 1);
+        assert_same_text(stat_string(h, "backend"), "cpu");
+      } else {
+        fail_unless_equals_int(h.push(foreign.get()), GST_FLOW_ERROR);
+        h.take_one(GST_MESSAGE_ERROR);
+      }
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
 // Pushes frames until one is refused: a later push reports the failure of a frame in flight.
 GstFlowReturn push_until_refused(Harness &h, Random &random) {
   GstFlowReturn flow = GST_FLOW_OK;
@@ -737,6 +822,9 @@ Suite *make_suite() {
   tcase_add_test(tc, the_next_start_does_not_try_the_context_that_failed);
   tcase_add_test(tc, a_failed_context_is_no_longer_shared);
   tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
+  tcase_add_test(tc, with_backend_auto_memory_that_cannot_be_mapped_is_a_failed_device);
+  tcase_add_test(tc, with_backend_auto_another_context_does_not_undo_a_failure);
+  tcase_add_test(tc, with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);
   tcase_add_test(tc, whichever_call_fails_the_frames_in_flight_come_out_in_order);
