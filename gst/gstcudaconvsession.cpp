@@ -478,9 +478,9 @@ bool Session::follow(GstBuffer *buffer) {
   try {
     engine = make_cuda_engine(device);
   } catch (const Error &e) {
-    if (chosen_backend_ != BackendChoice::Auto) throw;
-    fail_over(*context(), Error(Error::Kind::Device, e.what(), e.file(), e.line()));
-    return true;
+    const Error failed(Error::Kind::Device, e.what(), e.file(), e.line());
+    if (fail_over(*context(), failed)) return true;
+    throw Error(Error::Kind::Cancelled, "the error has been posted");
   }
   install(context()->with(engine), tried_serial_);
   use(std::move(device), engine);

@@ -224,6 +224,27 @@ GST_START_TEST(with_backend_auto_another_context_does_not_undo_a_failure) {
 }
 GST_END_TEST;
 
+// The device is lost, and the next frame comes in another context, in which nothing can be made either.
+GST_START_TEST(with_backend_cuda_a_lost_device_is_one_error_in_all_contexts) {
+  Random random = seeded();
+  {
+    Harness h("backend=cuda mask=gauss5 frames-in-flight=4");
+    set_caps(h, small(), true, true);
+    const std::unique_ptr<DeviceMemory> own = DeviceMemory::of(h.element()), other = DeviceMemory::create();
+    const Ref<GstBuffer> in = random_frame(small(), random), foreign = other->copy(in.get(), small());
+    auto blocked = std::make_unique<Blocked>(h);
+    for (int i = 0; i < 2; i++) h.push(own->copy(in.get(), small()).get());
+    standin::fail_call("cudaEventElapsedTime", 1, cudaErrorIllegalAddress);
+    std::thread pusher([&] { fail_unless_equals_int(h.push(foreign.get()), GST_FLOW_ERROR); });
+    g_usleep(50000);
+    blocked.reset();
+    pusher.join();
+    h.take_one(GST_MESSAGE_ERROR);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 // Frames come in another context, in which nothing can be made.
 GST_START_TEST(with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device) {
   Random random = seeded();
@@ -824,6 +845,7 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
   tcase_add_test(tc, with_backend_auto_memory_that_cannot_be_mapped_is_a_failed_device);
   tcase_add_test(tc, with_backend_auto_another_context_does_not_undo_a_failure);
+  tcase_add_test(tc, with_backend_cuda_a_lost_device_is_one_error_in_all_contexts);
   tcase_add_test(tc, with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);
