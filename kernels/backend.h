@@ -109,7 +109,7 @@ bool pin_memory(void *data, size_t bytes);
 void unpin_memory(void *data);
 
 // The runtime's reason why CUDA device `device`, counted from 0, can have no context, for example "out of memory".
-// Empty if it can have one. The thread's current device does not change.
+// Empty if it can have one. The thread's current device and context do not change.
 std::string why_no_context(int device);
 
 // Number of CUDA devices, 0 without a driver. `why`, if given, receives the reason for a 0.

@@ -4,7 +4,9 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <future>
 #include <string>
+#include <system_error>
 
 #include "backend.h"
 #include "cuda/cuda_resources.h"
@@ -50,15 +52,22 @@ int cuda_device_count(std::string *why) {
 }
 
 std::string why_no_context(int device) {
-  int before = 0;
-  cudaError_t result = cudaGetDevice(&before);
-  if (result == cudaSuccess) result = cudaSetDevice(device);
-  if (result == cudaSuccess) result = cudaFree(nullptr);  // only creates the context
+  // In a thread, which may change its device: the calling thread may have a context of the application, which
+  // cudaSetDevice() replaces by the device's own.
+  const auto make_context = [device] {
+    cudaError_t result = cudaSetDevice(device);
+    if (result == cudaSuccess) result = cudaFree(nullptr);  // only creates the context
+    return result;
+  };
+  cudaError_t result;
+  try {
+    result = std::async(std::launch::async, make_context).get();
+  } catch (const std::system_error &) {
+    return {};  // the system refuses a thread
+  }
   std::string why = result == cudaSuccess ? "" : describe(result);
   if (!why.empty() && fatal_error != cudaSuccess)
     why += "; earlier in this process: " + describe(fatal_error) + ", after which CUDA needs a new process";
-  cudaSetDevice(before);
-  cudaGetLastError();  // so that the next call does not find this answer as an error
   return why;
 }
 

@@ -251,6 +251,9 @@ void test_why_no_context(Backend &backend) {
   const std::string later = why_no_context(0);
   expect(later.find("cudaErrorIllegalAddress") != later.npos && later.find("new process") != later.npos,
          "an error that only a new process gets rid of: \"" + later + "\"");
+  // The thread keeps its device, and so its context: cudaSetDevice() might not bring them back.
+  standin::fail_call("cudaSetDevice", 2, cudaErrorDevicesUnavailable);
+  why_no_context(1);
   expect(cudaGetLastError() == cudaSuccess, "no error is left behind");
   int device = -1;
   expect(cudaGetDevice(&device) == cudaSuccess && device == 0, "the current device stays");
