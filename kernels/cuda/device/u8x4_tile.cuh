@@ -103,6 +103,22 @@ __device__ inline void interleave(const uint32_t (&words)[subtiles(kChannels)][k
   }
 }
 
+// The inverse of interleave(), for two or four channels.
+template <int kChannels>
+__device__ inline void deinterleave(const uint32_t (&u8x4s)[kChunk],
+                                    uint32_t (&words)[subtiles(kChannels)][kChannels]) {
+  static_assert(kChannels == 2 || kChannels == 4);
+#pragma unroll
+  for (int i = 0; i < kChannels; i++) {
+    if constexpr (kChannels == 4) {
+      words[0][i] = u8x4s[i];
+    } else {
+      words[0][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x5410);
+      words[1][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x7632);
+    }
+  }
+}
+
 // Offset in the frame's row of the first byte that is loaded for a tile's row; chunks begin at multiples of 16.
 template <int kChannels>
 __device__ inline int first_byte(const U8x4Tile &shape, int tile_x) {
