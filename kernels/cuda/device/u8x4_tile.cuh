@@ -55,6 +55,12 @@ struct U8x4Tile {
   ChunkedRow u8x4s;        // chunks of kChunk u8x4s, from as many pixels of each subtile; the halo in u8x4s
 };
 
+// U8x4Tile::step, of which kernels for bytes know that it is 1.
+template <bool kWords>
+__device__ inline int step_of(const U8x4Tile &tile) {
+  return kWords ? tile.step : 1;
+}
+
 // The parameters of dilations and erosions on u8x4s. For erosions samples are complemented before and after.
 struct U8x4ExtremumParams : FrameParams {
   U8x4Tile tile;

@@ -16,13 +16,13 @@ using namespace element;
 namespace {
 
 template <typename Shape>
-KernelLaunch<ChordsParams> launch_of(const Pass &pass, ChordsParams &p) {
-  p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, pass.radius_x, pass.radius_y, Shape::kStep);
+KernelLaunch<ChordsParams> launch_of(const Pass &pass, int step, ChordsParams &p) {
+  p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, pass.radius_x, pass.radius_y, step);
   // Offset of the first window: the halo is rounded up, so windows begin later than it does.
-  const int first = p.tile.halo_x - pass.radius_x * Shape::kStep;
+  const int first = p.tile.halo_x - pass.radius_x * step;
   int count = 0;
   const auto add = [&](const Chord &chord) {
-    p.chord[count++] = static_cast<uint16_t>(chord.y * Shape::kPitch + first + chord.x * Shape::kStep);
+    p.chord[count++] = static_cast<uint16_t>(chord.y * Shape::kPitch + first + chord.x * step);
   };
   std::vector<uint8_t> members = pass.element;
   members.resize(static_cast<size_t>(pass.width()) * pass.height(), 1);  // an empty list means all pixels
@@ -45,9 +45,8 @@ KernelLaunch<ChordsParams> choose(const PassQuery &query, ChordsParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_extremum(query, p);
   if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kChordsRadius) return {};
-  if (!p.sample_bits) return launch_of<ChordsShape<U8x4Order, 1>>(pass, p);
-  if (step == 2) return launch_of<ChordsShape<U16x2Order, 2>>(pass, p);
-  return launch_of<ChordsShape<U16x2Order, 1>>(pass, p);
+  if (p.sample_bits) return launch_of<ChordsShape<U16x2Order>>(pass, step, p);
+  return launch_of<ChordsShape<U8x4Order>>(pass, step, p);
 }
 
 // Fills in the widenings of an element with these half widths of rows, see half_widths_of(). Example, 5 and 1, one u8x4

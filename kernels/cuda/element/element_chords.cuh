@@ -39,15 +39,15 @@ struct ChordsParams : U8x4ExtremumParams {
   uint16_t chord[kMostChords];  // offset in words from a result's window to the chord
 };
 
-// kStep: u8x4s of a pixel.
-template <typename Order_, int kStep_>
+template <typename Order_>
 struct ChordsShape {
   using Order = Order_;
   using Tuning = ChordsTuning;
-  static constexpr int kStep = kStep_, kRows = Tuning::kRows, kMinBlocks = Tuning::kMinBlocks;
+  static constexpr int kMostStep = Order::kWords ? 2 : 1;  // u8x4s of a pixel
+  static constexpr int kRows = Tuning::kRows, kMinBlocks = Tuning::kMinBlocks;
   static constexpr int kWarps = Tuning::kWarpsAcross * Tuning::kWarpsDown;
   static constexpr int kWidth = 32 * Tuning::kWarpsAcross, kHeight = kRows * Tuning::kWarpsDown;  // of a tile
-  static constexpr int kPitch = kWidth + 2 * round_to_chunks(kChordsRadius * kStep);              // words
+  static constexpr int kPitch = kWidth + 2 * round_to_chunks(kChordsRadius * kMostStep);          // words
 };
 
 // Makes runs twice as long: of a row of `count` u8x4s, which are extrema of runs of `apart` u8x4s. Some at the end of
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
   const int rows = min(Shape::kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
   const int share = (rows + Shape::kWarps - 1) / Shape::kWarps;
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
-  const int count = p.tile.width + 2 * p.tile.halo_x;
+  const int count = p.tile.width + 2 * p.tile.halo_x, step = step_of<Order::kWords>(p.tile);
   uint32_t *u8x4s = shared_memory<uint32_t>();
   if (begin < end) load_rows<true, Order::kWords>(p, p.tile, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
   wait_for_copies();
@@ -130,8 +130,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     if (level) {
       __syncthreads();
 #pragma unroll 1
-      for (int row = begin; row < end; row++)
-        double_runs<Shape>(u8x4s + row * kPitch, count, Shape::kStep << (level - 1));
+      for (int row = begin; row < end; row++) double_runs<Shape>(u8x4s + row * kPitch, count, step << (level - 1));
       __syncthreads();
     }
     take_chords<Shape>(p, level, window, results);
@@ -141,7 +140,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
 #pragma unroll
     for (int i = 0; i < kRows; i++) {
       const uint32_t result = Order::join(results[i]) ^ p.flip;
-      put(part.has_unfiltered ? blend_channels(part, result, originals[i] ^ p.flip, lane % Shape::kStep) : result);
+      put(part.has_unfiltered ? blend_channels(part, result, originals[i] ^ p.flip, lane % step) : result);
     }
   });
 }

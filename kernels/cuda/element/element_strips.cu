@@ -28,15 +28,9 @@ uint32_t widenings_by(int pixels, int step) {
 }
 
 template <typename Shape>
-KernelLaunch<ElementStripsParams> launch_of(ElementStripsParams &p) {
-  p.tile = make_u8x4_tile(Shape::kColumns - 2 * p.halo, Shape::kRows * Shape::kWarps, 0, 0, Shape::kStep);
+KernelLaunch<ElementStripsParams> launch_of(int step, ElementStripsParams &p) {
+  p.tile = make_u8x4_tile(Shape::kColumns - 2 * p.halo, Shape::kRows * Shape::kWarps, 0, 0, step);
   return {element_strips_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, 0};
-}
-
-template <int kStep, bool kPixels>
-KernelLaunch<ElementStripsParams> launch_words(ElementStripsParams &p) {
-  if (p.halo <= kStripHalo / 2) return launch_of<ElementStripShape<U16x2Order, kStep, kPixels, 1>>(p);
-  return launch_of<ElementStripShape<U16x2Order, kStep, kPixels, 2>>(p);
 }
 
 KernelLaunch<ElementStripsParams> choose(const PassQuery &query, ElementStripsParams &p) {
@@ -54,9 +48,9 @@ KernelLaunch<ElementStripsParams> choose(const PassQuery &query, ElementStripsPa
   p.halo = round_to_chunks(widths[0] * step);
   for (int y = 0; y <= p.radius_y; y++)
     p.widenings[y] = widenings_by(widths[y] - (y < p.radius_y ? widths[y + 1] : 0), step);
-  if (!words) return launch_of<ElementStripShape<U8x4Order, 1, true, 1>>(p);
-  if (step == 2) return launch_words<2, true>(p);
-  return launch_words<1, false>(p);
+  if (!words) return launch_of<ElementStripShape<U8x4Order, 1>>(step, p);
+  if (p.halo <= kStripHalo / 2) return launch_of<ElementStripShape<U16x2Order, 1>>(step, p);
+  return launch_of<ElementStripShape<U16x2Order, 2>>(step, p);
 }
 
 }  // namespace

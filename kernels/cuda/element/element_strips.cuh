@@ -29,15 +29,14 @@ struct ElementStripsParams : U8x4ExtremumParams {
 };
 
 // A warp has kRows rows of results, and kRuns runs of 32 * kChunk u8x4s of each row. Lane n has the n-th kChunk u8x4s
-// of each run. kPixels: all parts have pixels of four bytes; else some parts have pixels of two bytes. kStep: u8x4s of
-// a pixel.
+// of each run. Pixels of 8-bit samples have four bytes, those of 16-bit samples two, four, or eight, which are two
+// u8x4s.
 //
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate ellipse".
-template <typename Order_, int kStep_, bool kPixels_, int kRuns_>
+template <typename Order_, int kRuns_>
 struct ElementStripShape {
   using Order = Order_;
-  static constexpr int kStep = kStep_, kRuns = kRuns_, kRows = kRuns == 1 ? 4 : 2;
-  static constexpr bool kPixels = kPixels_;
+  static constexpr int kRuns = kRuns_, kRows = kRuns == 1 ? 4 : 2;
   static constexpr int kColumns = 32 * kChunk * kRuns;  // halo included
   static constexpr int kWarps = 4, kMinBlocks = Order::kWords && kRuns == 1 ? 5 : 4;
 };
@@ -97,8 +96,8 @@ class StripRows {
  private:
   template <typename Function>
   __device__ void with_channels(Function function) const {
-    if (Shape::kPixels || part_.channels == 4) return function(std::integral_constant<int, 4>());
-    if constexpr (!Shape::kPixels) function(std::integral_constant<int, 2>());
+    if (!Shape::Order::kWords || part_.channels == 4) return function(std::integral_constant<int, 4>());
+    if constexpr (Shape::Order::kWords) function(std::integral_constant<int, 2>());
   }
 
   __device__ const uint8_t *row_at(int y) const { return part_.source + y * part_.source_pitch; }
@@ -128,18 +127,18 @@ class StripRows {
   // Reads the words of kChunk pixels from `x` on that do not all lie in the row.
   template <int kChannels>
   __device__ void read_at_edge(const uint8_t *from, int x, uint32_t (&words)[kChannels]) const {
-    constexpr int kHalf = Shape::kStep - 1;
+    const int half = step_of<Shape::Order::kWords>(p_.tile) - 1;
 #pragma unroll
     for (int w = 0; w < kChannels; w++) words[w] = part_.border_word[w % 2];
     if (!from || (p_.border == Border::Constant && (x < 0 || x >= part_.width))) return;
-    const int width = part_.width >> kHalf;
+    const int width = part_.width >> half;
 #pragma unroll 1
     for (int i = kChunk - 1; i >= 0; i--) {  // little code: pixels are pushed in from the last one on
       // min(): no result needs pixels farther to the right.
-      const int pixel = border_index_no_div(p_.border, min((x + i) >> kHalf, width - 1 + p_.halo), width);
-      uint32_t value = part_.border_word[i & kHalf];
+      const int pixel = border_index_no_div(p_.border, min((x + i) >> half, width - 1 + p_.halo), width);
+      uint32_t value = part_.border_word[i & half];
       if (pixel >= 0) {
-        const uint8_t *const at = from + (pixel << kHalf | (i & kHalf)) * kChannels;
+        const uint8_t *const at = from + (pixel << half | (i & half)) * kChannels;
         value = 0;
 #pragma unroll
         for (int b = 0; b < kChannels; b++) value |= static_cast<uint32_t>(__ldg(at + b)) << 8 * b;
@@ -235,10 +234,8 @@ class StripOfRectangles {
 
   // Joins each window with those `apart` columns to the left and to the right, at most kChunk.
   __device__ void widen(uint32_t apart) {
-    if constexpr (Shape::kStep == 1) {
-      if (apart == 1) return widen_by<1>();
-      if (apart == 3) return widen_by<3>();
-    }
+    if (apart == 1) return widen_by<1>();
+    if (apart == 3) return widen_by<3>();
     if (apart == 2) return widen_by<2>();
     widen_by<kChunk>();
   }
@@ -331,7 +328,7 @@ __device__ inline void filter_strip(const ElementStripsParams &p, const Tile &ti
       for (int k = 0; k < kChunk; k++) {
         row[r][k] ^= p.flip;
         if (tile.part.has_unfiltered)
-          row[r][k] = blend_channels(tile.part, row[r][k], original[r][k], k % Shape::kStep);
+          row[r][k] = blend_channels(tile.part, row[r][k], original[r][k], k % step_of<Shape::Order::kWords>(p.tile));
       }
     rows.write(i, row);
   }

@@ -290,7 +290,7 @@ class VanHerkTile {
   static constexpr int kPitch = Shape::kPitch;
 
   __device__ static int lane() { return threadIdx.x % 32; }
-  __device__ int step() const { return Shape::kMostStep > 1 ? p_.tile.step : 1; }  // u8x4s of a pixel
+  __device__ int step() const { return step_of<(Shape::kMostStep > 1)>(p_.tile); }
 
   __device__ void filter_u8x4s(int begin, int end) {
     filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * step());

@@ -124,18 +124,16 @@ class WindowReader {
 
   // `row` is the first row of the first window.
   __device__ WindowReader(const U8x4Tile &shape, const uint32_t *u8x4s, int row, bool odd)
-      : pitch_(pitch_of(shape)), step_(step_of(shape)), odd_(odd) {
+      : pitch_(pitch_of(shape)), step_(step_of<Shape::kWords>(shape)), odd_(odd) {
     first_ = u8x4s + row * pitch_ + shape.halo_x + column(shape, 0) - kSize / 2 * step_;
   }
-  // u8x4s of a pixel: of bytes one, of 16-bit samples one or two.
-  __device__ static int step_of(const U8x4Tile &shape) { return Shape::kWords ? shape.step : 1; }
   // Words of a row in shared memory.
   CUDACONV_HOST_DEVICE static int pitch_of(const U8x4Tile &shape) { return shape.width + 2 * shape.halo_x; }
 
   // The column, in u8x4s of the tile, of the lane's left or right results.
   __device__ static int column(const U8x4Tile &shape, int right) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    return step_of(shape) == 1 ? 2 * lane + right : lane / 2 * 4 + lane % 2 + 2 * right;
+    return step_of<Shape::kWords>(shape) == 1 ? 2 * lane + right : lane / 2 * 4 + lane % 2 + 2 * right;
   }
 
   __device__ uint32_t at(int row, int x) const { return take(first_[row * pitch_ + x * step_]); }
