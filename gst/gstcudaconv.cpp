@@ -379,7 +379,10 @@ static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   const GstEventType type = GST_EVENT_TYPE(event);
   if (GST_EVENT_IS_SERIALIZED(event) && type != GST_EVENT_FLUSH_STOP) priv->flight.drain();
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
-  priv->session.look_at_event(event, trans->segment);
+  guarded(trans, false, [&] {
+    priv->session.look_at_event(event, trans->segment);
+    return true;
+  });
   return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
 }
 

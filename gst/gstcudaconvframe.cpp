@@ -2,6 +2,7 @@
 #include "gstcudaconvframe.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -81,6 +82,27 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
   return {};
 }
 
+using Memories = std::array<GstMemory *, 16>;  // the most that a GstBuffer has
+
+Memories memories_of(GstBuffer *buffer) {
+  Memories memories = {};
+  const guint count = std::min<guint>(gst_buffer_n_memory(buffer), memories.size());
+  for (guint i = 0; i < count; i++) memories[i] = gst_buffer_peek_memory(buffer, i);
+  return memories;
+}
+
+// Maps all planes in memory that the buffer keeps. If a memory fails to map for one plane, GstBuffer replaces it by a
+// copy, even if it is mapped for another plane: results for that plane would be lost. The copy can be mapped again.
+bool map_planes(GstVideoFrame *frame, const GstVideoInfo &info, GstBuffer *buffer, GstMapFlags flags) {
+  for (int tries = 0; tries <= GST_VIDEO_MAX_PLANES; tries++) {
+    const Memories before = memories_of(buffer);
+    if (!gst_video_frame_map(frame, &info, buffer, flags)) return false;
+    if (!(flags & GST_MAP_WRITE) || memories_of(buffer) == before) return true;
+    gst_video_frame_unmap(frame);
+  }
+  return false;
+}
+
 // Bytes from one pixel to the next, and how many pixels of the frame that is, as log2: of the plane's component that is
 // subsampled most.
 struct PixelStep {
@@ -151,7 +173,7 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, G
       frame_.info.stride[i] = meta->stride[i];
     }
   } else {
-    mapped = gst_video_frame_map(&frame_, &info, buffer, flags);
+    mapped = map_planes(&frame_, info, buffer, flags);
   }
   if (on_device && !(mapped && is_of(on_device))) {
     if (mapped) gst_video_frame_unmap(&frame_);

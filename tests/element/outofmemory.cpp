@@ -2,7 +2,7 @@
 //
 // Tests memory that runs out while a marked frame is filtered: in each run one allocation fails, the first, the second,
 // and so on. The frame leaves filtered, or not at all and with an error. So do later frames for which its regions are
-// held.
+// held. Also tests memory that cannot be mapped.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -265,6 +265,92 @@ GST_START_TEST(regions_of_any_number_of_frames_are_missed) {
 }
 GST_END_TEST;
 
+// The last report is made when the stream ends.
+GST_START_TEST(a_report_without_memory_is_an_error) {
+  for (long n = 1;; n++) {
+    Run run({"roi-meta=true roi-report=true"}, true);
+    run.push(0, {kFirst}, 0);
+    const bool failed = with_failing_new(n, [&] { run.between().end(); });
+    fail_unless_equals_int(take_messages(run.between().element.get(), GST_MESSAGE_ERROR).size(), failed);
+    if (!failed) break;
+  }
+}
+GST_END_TEST;
+
+// An allocator of memory that fails to be mapped once.
+struct Unmappable {
+  GstAllocator parent;
+};
+struct UnmappableClass {
+  GstAllocatorClass parent_class;
+};
+G_DEFINE_TYPE(Unmappable, unmappable, GST_TYPE_ALLOCATOR)
+int maps_left = 0;  // up to the one that fails
+struct Bytes {
+  GstMemory memory;
+  guint8 *data;
+};
+void unmappable_class_init(UnmappableClass *klass) {
+  GST_ALLOCATOR_CLASS(klass)->alloc = [](GstAllocator *allocator, gsize size, GstAllocationParams *) {
+    auto *bytes = g_new0(Bytes, 1);
+    bytes->data = static_cast<guint8 *>(g_malloc0(size));
+    gst_memory_init(&bytes->memory, static_cast<GstMemoryFlags>(0), allocator, nullptr, size, 0, 0, size);
+    return &bytes->memory;
+  };
+  GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) {
+    g_free(reinterpret_cast<Bytes *>(memory)->data);
+    g_free(memory);
+  };
+}
+void unmappable_init(Unmappable *allocator) {
+  allocator->parent.mem_map = [](GstMemory *memory, gsize, GstMapFlags) -> gpointer {
+    return maps_left > 0 && --maps_left == 0 ? nullptr : reinterpret_cast<Bytes *>(memory)->data;
+  };
+  allocator->parent.mem_unmap = [](GstMemory *) {};
+}
+
+// A copy of a frame in memory of the allocator, with a GstVideoMeta, so that each plane is mapped alone.
+Ref<GstBuffer> copy_in(GstAllocator *allocator, GstBuffer *frame, GstVideoInfo info) {
+  Ref<GstBuffer> copy(gst_buffer_new_allocate(allocator, GST_VIDEO_INFO_SIZE(&info), nullptr));
+  GstMapInfo map;
+  fail_unless(gst_buffer_map(frame, &map, GST_MAP_READ));
+  gst_buffer_fill(copy.get(), 0, map.data, map.size);
+  gst_buffer_unmap(frame, &map);
+  gst_buffer_add_video_meta_full(copy.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&info),
+                                 GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info),
+                                 GST_VIDEO_INFO_N_PLANES(&info), info.offset, info.stride);
+  return copy;
+}
+
+// GstBuffer replaces memory that cannot be mapped by a copy, also when other planes of the frame are mapped in that
+// memory. The frame leaves filtered, or not at all and with an error.
+GST_START_TEST(a_plane_that_cannot_be_mapped_hides_no_less) {
+  const std::string properties = "mask=fill roi='4,6,20,16;36,24,20,18'";
+  const GstVideoInfo info = video_info("I420", 64, 48);
+  const Ref<GstAllocator> allocator(GST_ALLOCATOR(gst_object_ref_sink(g_object_new(unmappable_get_type(), nullptr))));
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  const Ref<GstBuffer> want = Harness(properties, info).filter(frame.get());
+  for (const bool in_place : {true, false})
+    for (int n = 1; n < 12; n++) {
+      Harness h(properties);
+      gst_harness_add_propose_allocation_meta(h.get(), GST_VIDEO_META_API_TYPE, nullptr);
+      if (!in_place)
+        gst_harness_set_propose_allocator(h.get(), GST_ALLOCATOR(gst_object_ref(allocator.get())), nullptr);
+      h.set_caps(info);
+      Ref<GstBuffer> in = copy_in(allocator.get(), frame.get(), info);
+      maps_left = n;
+      const GstFlowReturn flow = gst_harness_push(h.get(), in.release());
+      maps_left = 0;
+      const size_t errors = h.take(GST_MESSAGE_ERROR).size();
+      fail_unless_equals_int(errors, flow != GST_FLOW_OK);
+      if (errors) continue;
+      const Ref<GstBuffer> out = h.pull();
+      fail_unless(same_samples(out.get(), want.get(), info), "%s, map %d", in_place ? "in place" : "copied", n);
+    }
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("outofmemory");
   TCase *tc = tcase_create("general");
@@ -274,6 +360,8 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_that_wait_hide_what_is_found_later);
   tcase_add_test(tc, regions_of_any_number_of_frames_are_missed);
   tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
+  tcase_add_test(tc, a_report_without_memory_is_an_error);
+  tcase_add_test(tc, a_plane_that_cannot_be_mapped_hides_no_less);
   return suite;
 }
 
