@@ -219,7 +219,11 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
 
 static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
                                              GstCaps *filter) {
-  GstCaps *result = with_common_formats_first(without_split_frames(with_either_memory(caps)));
+  GstCaps *result = without_split_frames(with_either_memory(caps));
+  guarded(trans, false, [&] {
+    result = with_common_formats_first(result);
+    return true;
+  });
   if (filter) {
     GstCaps *filtered = gst_caps_intersect_full(result, filter, GST_CAPS_INTERSECT_FIRST);
     gst_caps_unref(result);

@@ -277,6 +277,18 @@ GST_START_TEST(a_report_without_memory_is_an_error) {
 }
 GST_END_TEST;
 
+GST_START_TEST(a_caps_query_without_memory_has_an_answer) {
+  for (long n = 1;; n++) {
+    Between between("", gray());
+    Ref<GstCaps> caps;
+    const bool failed =
+        with_failing_new(n, [&] { caps.reset(gst_pad_query_caps(between.pad("sink").get(), nullptr)); });
+    fail_if(gst_caps_is_empty(caps.get()));
+    if (!failed) break;
+  }
+}
+GST_END_TEST;
+
 // An allocator of memory that fails to be mapped once.
 struct Unmappable {
   GstAllocator parent;
@@ -361,6 +373,7 @@ Suite *make_suite() {
   tcase_add_test(tc, regions_of_any_number_of_frames_are_missed);
   tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
   tcase_add_test(tc, a_report_without_memory_is_an_error);
+  tcase_add_test(tc, a_caps_query_without_memory_has_an_answer);
   tcase_add_test(tc, a_plane_that_cannot_be_mapped_hides_no_less);
   return suite;
 }
