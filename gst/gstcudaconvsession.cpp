@@ -54,6 +54,7 @@ bool Session::start() {
   forget_regions();
   complaints_.clear();
   refused_.clear();
+  numbers_.clear();
   type_watch_.reset();
   last_time_.reset();
   counts_.reset();
@@ -180,7 +181,7 @@ bool Session::answer_context_query(GstQuery *query) {
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
   complain_of_unused(context->settings);
   const std::string &regions = context->roi.complaint();
-  if (!regions.empty()) complain_once(regions, regions);
+  if (!regions.empty()) complain_of_numbers(regions);
   for (const bool interlaced : {false, true})
     for (const FrameKind &kind : context->kinds[interlaced])
       for (const View &view : kind.views)
@@ -208,6 +209,23 @@ void Session::complain_of_unused(const Settings &settings) {
 // Posts a warning, once since the start for each thing that it is about.
 void Session::complain_once(const std::string &about, const std::string &text) {
   if (complaints_.insert(about).second) post_warning(element_, text.c_str(), "the stream goes on");
+}
+
+// Posts a warning whose numbers may change with each frame, as an application makes them that moves a region: at most
+// once a second, and not twice with the same numbers. The log has the others.
+void Session::complain_of_numbers(const std::string &text) {
+  std::string about;
+  for (const char c : text)
+    if (!g_ascii_isdigit(c) && c != '-' && c != '.') about += c;
+  const gint64 now = g_get_monotonic_time();
+  const auto [last, is_new] = numbers_.try_emplace(about);
+  if (!is_new && last->second.text == text) return;
+  if (!is_new && now - last->second.at < G_USEC_PER_SEC) {
+    GST_WARNING_OBJECT(element_, "%s", text.c_str());
+    return;
+  }
+  last->second = {text, now};
+  post_warning(element_, text.c_str(), "the stream goes on");
 }
 
 // Warns of settings that cannot be carried out: at most once a second where only numbers change, as a controller or a
@@ -452,8 +470,7 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
 
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found) {
   std::vector<PlannedView> planned = context.plan_regions(buffer, found);
-  if (context.strength && !context.strength->complaint().empty())
-    complain_once(context.strength->complaint(), context.strength->complaint());
+  if (context.strength && !context.strength->complaint().empty()) complain_of_numbers(context.strength->complaint());
   return planned;
 }
 

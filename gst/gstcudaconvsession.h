@@ -5,6 +5,7 @@
 
 #include <gst/video/video.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -119,6 +120,7 @@ class Session {
   void complain_of_unused(const Settings &settings);
   void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
+  void complain_of_numbers(const std::string &text);
   RoiList find_regions(const StreamContext &context, GstBuffer *buffer, bool again = false);
   void post_report(std::optional<int64_t> time, bool ended);
   void hold(const StreamContext &context, FrameSize size, const GstSegment &segment, std::optional<int64_t> oldest,
@@ -150,6 +152,11 @@ class Session {
   // The metas of frames whose regions are still to be held. Their offsets are the frame's size.
   Ref<GstBufferList> missed_;
   std::set<std::string> complaints_;  // warnings posted, and properties that need none
+  struct Warning {
+    std::string text;
+    gint64 at;  // microseconds
+  };
+  std::map<std::string, Warning> numbers_;  // warnings with numbers, by their text without these
   RoiCounts counts_;
   std::string refused_;    // subject of the last warning of settings that cannot be carried out
   gint64 refused_at_ = 0;  // when that was posted, in microseconds

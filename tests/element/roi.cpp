@@ -397,6 +397,26 @@ GST_START_TEST(rectangles_that_are_all_outside_are_a_warning) {
 }
 GST_END_TEST;
 
+// An application that moves a region out of the picture changes it with each frame.
+GST_START_TEST(a_region_that_moves_outside_is_a_warning_once_a_second) {
+  const GstVideoInfo info = video_info("GRAY8", 53, 37);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  Harness h("mask=gauss5", info);
+  const auto move = [&](int x) {
+    h.set("roi='" + std::to_string(x) + "," + std::to_string(-x) + ",9,9'");
+    h.filter(in.get());
+  };
+  for (int i = 0; i < 50; i++) move(60 + i);
+  h.take_one(GST_MESSAGE_WARNING);
+  g_usleep(G_USEC_PER_SEC + G_USEC_PER_SEC / 10);
+  move(60);
+  fail_unless_equals_int(h.take(GST_MESSAGE_WARNING).size(), 0);  // the numbers are known
+  move(70);
+  h.take_one(GST_MESSAGE_WARNING);
+}
+GST_END_TEST;
+
 // Regions of metas may begin left of the picture or above it. These coordinates are numbers above 2^31.
 GST_START_TEST(regions_of_metas_may_begin_outside) {
   for (const char *format : kFormats) {
@@ -451,6 +471,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, upstream_is_asked_for_metas);
   tcase_add_test(tc, bad_rectangles_are_an_error_at_the_start);
   tcase_add_test(tc, rectangles_that_are_all_outside_are_a_warning);
+  tcase_add_test(tc, a_region_that_moves_outside_is_a_warning_once_a_second);
   tcase_add_test(tc, regions_of_metas_may_begin_outside);
   tcase_add_test(tc, bad_rectangles_are_a_warning_while_playing);
   return suite;
