@@ -21,6 +21,9 @@ constexpr double kLargestInteger = (1 << 30) - 1;
 constexpr double kErrorAllowed = 0.45;
 // Blurs of more taps use a smaller frame if that is accurate enough.
 constexpr int kLargestDirectBlur = 65;
+// With more taps than this, a blur without a smaller frame is slow: a smaller frame may use up most of kErrorAllowed.
+constexpr int kLongBlur = 255;
+constexpr double kMostErrorAllowed = 0.9 * kErrorAllowed;
 // With more taps than this, factors of 16 bits are faster than wider factors on the matrix instructions.
 constexpr int kMostTapsOfWideFactors = 31;
 
@@ -217,8 +220,13 @@ class LinearCompiler {
     // The amount of unsharp multiplies the blur's error.
     const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
     Quantised blur = {0, 0, kErrorAllowed / (sharpens ? 2 * weight : std::max(1.0, std::fabs(gain)))};
-    if (std::max(real.width, real.height) > kLargestDirectBlur) {
+    const int taps = std::max(real.width, real.height);
+    if (taps > kLargestDirectBlur) {
       Decimations found = make_decimations(real.row, real.column, depth_, blur.error);
+      if (!found.x && sharpens && taps > kLongBlur) {
+        blur.error = kMostErrorAllowed / weight;
+        found = make_decimations(real.row, real.column, depth_, blur.error);
+      }
       pass_.decimation = std::move(found.x);
       pass_.decimation_y = std::move(found.y);
     }

@@ -2,7 +2,7 @@
 //
 // Measures how far results are from the exact value. Masks: random masks of real numbers, from 3x3 to 31x31, on frames
 // of 8, 10 and 16 bits. Edges: huge and tiny coefficients, divisors and amounts, which must be exact if they are
-// integers, else within one code or refused. Blurs: Gaussians of any sigma, by border and depth.
+// integers, else within one code or refused. Blurs: Gaussians and unsharp of any sigma, by border and depth.
 //
 //   accuracy [MASKS] [EDGES]
 //
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend.h"
@@ -213,7 +214,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
   return !wrong && !apart;
 }
 
-// ---- Gaussians of any sigma -----------------------------------------------------------------------------------------
+// ---- Blurs of any sigma ---------------------------------------------------------------------------------------------
 
 // Runs of black and of white, the largest possible steps, over the whole frame or a few pixels.
 void draw_steps(Random &random, GuardedFrame *frame) {
@@ -229,11 +230,28 @@ void draw_steps(Random &random, GuardedFrame *frame) {
 
 struct Blur {
   double sigma, sigma_y = kSigmaYAsX, bias = 0;
+  Mask mask = Mask::Gauss;
 };
 
 // The blurs of two sigmas have row sums that lose many bits, with few bits in the factors of columns.
-constexpr Blur kBlurs[] = {
-    {3}, {8}, {11}, {15}, {21.5}, {44}, {90}, {175}, {250}, {30, 0, 0.25}, {128, 1, -0.25}, {250, 0}, {250, 0.5}};
+constexpr Blur kBlurs[] = {{3},
+                           {8},
+                           {11},
+                           {15},
+                           {21.5},
+                           {44},
+                           {90},
+                           {175},
+                           {250},
+                           {30, 0, 0.25},
+                           {128, 1, -0.25},
+                           {250, 0},
+                           {250, 0.5},
+                           {15, kSigmaYAsX, 0, Mask::Unsharp},
+                           {43, kSigmaYAsX, 0, Mask::Unsharp},
+                           {55, kSigmaYAsX, 0, Mask::Unsharp},
+                           {120, kSigmaYAsX, 0, Mask::Unsharp},
+                           {250, kSigmaYAsX, 0, Mask::Unsharp}};
 
 // Prints the largest distance from the exact result in codes, one line for each blur and format. Returns whether all
 // are small enough.
@@ -242,11 +260,12 @@ bool blurs(Backend &cpu, Backend *cuda) {
   for (const char *name : {"GRAY8", "I420_10LE", "GRAY16_LE"}) {
     const FrameLayout layout = format_named(name).layout(150, 40);
     for (const Blur &blur : kBlurs) {
-      std::printf("%-10s sigma %-5g %-5g bias %-5g", name, blur.sigma, blur.sigma_y, blur.bias);
+      std::printf("%-10s %-7s sigma %-5g %-5g bias %-5g", name, mask_nick(blur.mask), blur.sigma, blur.sigma_y,
+                  blur.bias);
       uint64_t apart = 0;
       for (const Border border : borders()) {
         FilterSettings settings;
-        settings.mask = Mask::Gauss;
+        settings.mask = blur.mask;
         settings.sigma = blur.sigma;
         settings.sigma_y = blur.sigma_y;
         settings.bias = blur.bias;

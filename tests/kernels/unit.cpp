@@ -933,6 +933,10 @@ void test_windows_that_are_not_square() {
   for (const auto &plan : {long_x, long_y})
     expect_equal(true, plan->passes[0].op == Op::Linear && !plan->passes[0].wide, "a large sigma and a small one");
   expect_equal(1, long_y->passes[0].width(), "no blur along rows");
+  // Without a smaller frame, large windows take fifty times as long.
+  for (double sigma = 42.4; sigma <= 250; sigma += 1.6)
+    expect_equal(true, plan_of(Mask::Unsharp, 0, 0, sigma)->passes[0].op == Op::Blur,
+                 "unsharp with sigma=" + std::to_string(sigma));
 }
 
 // A setting is reported as unused exactly if no value of it changes a byte.
