@@ -149,9 +149,14 @@ void Path::check_passthrough() {
 GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   if (!flight_.enter()) return GST_FLOW_FLUSHING;
   prepared_ = false;
+  const guint interruptions = flight_.interruptions();
+  const bool stopped = flight_.interrupted_since(interruptions);
   const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));
-  const GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] { return prepare(is_discont, std::move(buffer)); });
+  GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] { return prepare(is_discont, std::move(buffer)); });
   if (flow == GST_FLOW_OK) return flow;
+  // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now.
+  if (flow == GST_FLOW_NOT_NEGOTIATED && (stopped || flight_.interrupted_since(interruptions)))
+    flow = GST_FLOW_FLUSHING;
   if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get());
   gst_clear_buffer(&trans_->queued_buf);
   flight_.note_lost();

@@ -162,6 +162,33 @@ GST_START_TEST(an_inactive_source_pad_is_no_error) {
 }
 GST_END_TEST;
 
+// The source pad goes off and on while the element negotiates, which fails. The next frame may succeed.
+GST_START_TEST(caps_that_fail_with_the_source_pad_are_no_error) {
+  const GstVideoInfo info = video_info("GRAY8", 16, 16);
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  Between between("mask=gauss5", info);
+  gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+  between.announce();
+  fail_unless_equals_int(between.push(frame.get()), GST_FLOW_OK);
+  const Ref<GstPad> pad = between.pad("src"), sink(gst_pad_get_peer(pad.get()));
+  gst_pad_set_query_function(sink.get(), [](GstPad *sink, GstObject *parent, GstQuery *query) -> gboolean {
+    if (GST_QUERY_TYPE(query) != GST_QUERY_CAPS) return gst_pad_query_default(sink, parent, query);
+    const Ref<GstPad> pad(gst_pad_get_peer(sink));
+    gst_pad_set_active(pad.get(), FALSE);
+    gst_pad_set_active(pad.get(), TRUE);
+    const Ref<GstCaps> none(gst_caps_new_empty());
+    gst_query_set_caps_result(query, none.get());
+    return TRUE;
+  });
+  gst_pad_mark_reconfigure(pad.get());
+  fail_unless_equals_int(between.push(frame.get()), GST_FLOW_FLUSHING);
+  gst_pad_set_query_function(sink.get(), gst_pad_query_default);
+  between.announce();
+  fail_unless_equals_int(between.push(frame.get()), GST_FLOW_OK);
+}
+GST_END_TEST;
+
 GST_START_TEST(the_source_pad_goes_off_and_on_during_a_long_frame) {
   const GstVideoInfo info = video_info("RGBA", kWidth, kHeight);
   Random random = seeded();
@@ -201,6 +228,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_start_that_fails_keeps_nobody_waiting);
   tcase_add_test(tc, a_stopped_element_answers_serialized_queries);
   tcase_add_test(tc, an_inactive_source_pad_is_no_error);
+  tcase_add_test(tc, caps_that_fail_with_the_source_pad_are_no_error);
   tcase_add_test(tc, the_source_pad_goes_off_and_on_during_a_long_frame);
   return suite;
 }
