@@ -392,17 +392,25 @@ bool overlaps(const Allocations &in, const void *pointer, size_t size) {
   return next->first + next->second.size > address;
 }
 
+// Enters what was allocated in a table; frees it if there is no memory for the entry. Returns whether it is there.
+bool enter(Allocations &in, void *memory, size_t size) {
+  try {
+    in[reinterpret_cast<uintptr_t>(memory)].size = size;
+    return true;
+  } catch (const std::bad_alloc &) {
+    release(memory);
+    return false;
+  }
+}
+
 // Allocates device memory. Call with the lock held.
 cudaError_t new_device_memory(State &s, void **pointer, size_t size) {
   *pointer = nullptr;
   if (!size) return cudaSuccess;
   if (size > kDeviceBytes - s.device_bytes) return cudaErrorMemoryAllocation;
   void *memory = allocate(size);
-  if (!memory) return cudaErrorMemoryAllocation;
+  if (!memory || !enter(s.device, memory, size)) return cudaErrorMemoryAllocation;
   if (!s.device_accessible) ASAN_POISON_MEMORY_REGION(memory, size);
-  Allocation allocation;
-  allocation.size = size;
-  s.device[reinterpret_cast<uintptr_t>(memory)] = allocation;
   s.device_bytes += size;
   *pointer = memory;
   return cudaSuccess;
@@ -421,10 +429,7 @@ cudaError_t new_host_memory(const char *name, void **pointer, size_t size) {
   *pointer = nullptr;
   if (!size) return cudaSuccess;
   void *memory = size > kDeviceBytes ? nullptr : allocate(size);
-  if (!memory) return remember(cudaErrorMemoryAllocation);
-  Allocation allocation;
-  allocation.size = size;
-  call.state.host[reinterpret_cast<uintptr_t>(memory)] = allocation;
+  if (!memory || !enter(call.state.host, memory, size)) return remember(cudaErrorMemoryAllocation);
   *pointer = memory;
   return cudaSuccess;
 }
