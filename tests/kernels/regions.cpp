@@ -338,6 +338,34 @@ void test_long_masks(Backend &backend) {
     }
 }
 
+// Regions whose windows reach beyond the left edge by part of what a thread block loads.
+void test_left_edge(Backend &backend) {
+  FilterSettings settings;
+  settings.mask = Mask::Custom;
+  settings.coefficients.width = settings.coefficients.height = 11;
+  for (int i = 0; i < 11 * 11; i++) settings.coefficients.value.push_back(1 + i * i % 7);
+  Random random(12);
+  for (const char *format : {"RGBA", "ARGB64", "GRAY8", "GRAY16_LE", "RGB"})
+    for (const Border border : {Border::Constant, Border::Reflect101, Border::Wrap}) {
+      const FrameLayout layout = format_named(format).layout(150, 20);
+      settings.border = border;
+      const std::shared_ptr<const Plan> plan = make_plan(settings, layout);
+      GuardedFrame source(layout, {0, 0, 16, 0});
+      source.fill(random);
+      for (int x = 0; x < 20; x++) {
+        Regions regions;
+        regions.active = true;
+        regions.region = {Region{x, 3, 5, 9}};
+        GuardedFrame got = source, want = source;
+        reference::write(reference::filter(settings, layout, reference::read(layout, source.view()), regions), layout,
+                         want.view());
+        backend.retire(backend.submit(plan, source.view(), got.view(), regions));
+        expect(got == want, std::string("a region at x=") + std::to_string(x) + " of " + format +
+                                ", border=" + border_nick(border) + ", on " + backend.name());
+      }
+    }
+}
+
 // Bytes that belong to no pixel stay, also if rows have no gap between them.
 void test_gaps(Backend &backend) {
   const FrameLayout layout = format_named("YUY2").layout(127, 4);
@@ -551,6 +579,7 @@ void test(Backend &backend, int width, int height) {
   test_gaps(backend);
   test_alpha(backend);
   test_long_masks(backend);
+  test_left_edge(backend);
   test_long_lists(backend);
   test_tiles(backend);
   test_many(backend, width, height);

@@ -81,11 +81,11 @@ class Blocks4x4Window {
       const int first = side ? part.width * kPixelUnits - first_unit : kLead / kUnitBytes;
 #pragma unroll
       for (int k = 0; k < kLaneUnits; k++) {
-        const int pixel = lane_unit(k) / kPixelUnits, to = first + lane_unit(k);
-        const int from =
-            border_index_no_div(p.border, side ? part.width + pixel : pixel - kBlocks4x4Radius, part.width);
+        const int to = first + lane_unit(k);
+        const int column = (side ? part.width : x0 - kBlocks4x4Radius) + lane_unit(k) / kPixelUnits;
+        const int from = border_index_no_div(p.border, column, part.width);
         mended_[side][k] = kNone;
-        if (edges_ >> side & 1 && to < kRowBytes / kUnitBytes)
+        if (edges_ >> side & 1 && to < kRowBytes / kUnitBytes && (side || column < 0))
           mended_[side][k] = static_cast<uint32_t>(from * kPixelUnits + lane_unit(k) % kPixelUnits - first_unit) << 16 |
                              static_cast<uint32_t>(to);
       }

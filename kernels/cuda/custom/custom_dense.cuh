@@ -73,7 +73,7 @@ class PlaneLoader {
         columns_(columns),
         count_(count),
         planes_(planes),
-        first_(kInside ? 0 : max(-left, 0)),
+        first_(kInside ? 0 : (max(-left, 0) + 3) & ~3),
         last_(kInside ? kPixels : min(part.width - left, kPixels) & ~3),
         beyond_(kInside ? 0 : max(min(end - left, kPixels) - last_, 0)) {}
 
@@ -137,7 +137,7 @@ class PlaneLoader {
                                    [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
   }
 
-  // The row, and the first pixel, of an item of `pixels` pixels. Each row has `of_row` items, those before the frame
+  // The row, and the first pixel, of an item of `pixels` pixels. Each row has `of_row` items, those before first_
   // first.
   __device__ int locate(int i, int of_row, int pixels, int *x) const {
     const int row = i / of_row, column = pixels * (i - row * of_row);
@@ -210,7 +210,7 @@ class PlaneLoader {
   const int *columns_;
   int count_;
   uint8_t *planes_;
-  int first_, last_;  // pixels first_ ... last_ - 1 are in the frame, in fours
+  int first_, last_;  // pixels first_ ... last_ - 1 are in the frame; both are multiples of four
   int beyond_;        // pixels to load behind last_
 };
 
