@@ -254,7 +254,8 @@ class MagnitudeOp {
         y_(context, context.pass().mask[1], 0),
         gx_(context.scratch.template take<Acc>(context.blocks())),
         gy_(context.scratch.template take<Acc>(context.blocks())),
-        magnitude_(context.scratch.template take<int32_t>(context.blocks())) {}
+        magnitude_(context.scratch.template take<int32_t>(context.blocks())),
+        large_(reach(0) > kMostExact || reach(1) > kMostExact) {}
   void enter(int y) {
     x_.enter(y);
     y_.enter(y);
@@ -262,15 +263,23 @@ class MagnitudeOp {
   void filter(int y, T *out) {
     x_.filter(y, gx_);
     y_.filter(y, gy_);
-    context_.loops().magnitudes(context_.pass().norm, gx_, gy_, magnitude_, context_.padded());
+    context_.loops().magnitudes(context_.pass().norm, large_, gx_, gy_, magnitude_, context_.padded());
     round_row(context_, y, magnitude_, {}, out);
   }
 
  private:
+  // If neither sum exceeds this, the sum of their squares is below 2^52.
+  static constexpr int64_t kMostExact = 1 << 25;
+  int64_t reach(int mask) const {
+    const SumRange range = range_of(context_.pass().mask[mask].value, context_.largest_sample());
+    return std::max(-range.low, range.high);
+  }
+
   const RowContext<T> &context_;
   MaskSum<T, Lanes<Acc, Acc>> x_, y_;
   Acc *gx_, *gy_;
   int32_t *magnitude_;
+  const bool large_;
 };
 
 template <typename T, typename Acc>

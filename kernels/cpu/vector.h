@@ -187,9 +187,10 @@ struct VectorLoops {
         RoundGained<int32_t, uint16_t>, RoundGained<int64_t, uint8_t>, RoundGained<int64_t, uint16_t>>
       round;
 
-  // out[s] = magnitude(norm, x[s], y[s]). The uint16_t hold signed numbers.
+  // out[s] = magnitude(norm, x[s], y[s]). The uint16_t hold signed numbers. `large`: the sum of some squares is 2^52 or
+  // more.
   template <typename In>
-  using Magnitudes = void(Norm norm, const In *x, const In *y, int32_t *out, int n);
+  using Magnitudes = void(Norm norm, bool large, const In *x, const In *y, int32_t *out, int n);
   Loops<Magnitudes<uint16_t>, Magnitudes<int32_t>> magnitudes;
 
   // The response of the kirsch mask, see Op::Compass. row[]: the rows above, at and below the results, each from the

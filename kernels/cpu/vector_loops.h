@@ -296,8 +296,11 @@ struct Root<int32_t> {
 };
 
 template <typename In>
-void magnitudes_of(Norm norm, const In *x, const In *y, int32_t *out, int n) {
+void magnitudes_of(Norm norm, bool large, const In *x, const In *y, int32_t *out, int n) {
   using Lane = std::conditional_t<sizeof(In) == 2, int16_t, int32_t>;
+  if (sizeof(In) == 4 && large)
+    return for_samples(
+        n, [=](int s) CUDACONV_INLINE { out[s] = magnitude(norm, static_cast<Lane>(x[s]), static_cast<Lane>(y[s])); });
   using Square = typename Root<Lane>::Square;
   if (norm == Norm::L1)
     return for_samples(n, [=](int s) CUDACONV_INLINE {

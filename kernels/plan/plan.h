@@ -40,11 +40,13 @@ enum class Op : uint8_t {
 // absolute value, which may subtract the root.
 enum class Norm : uint8_t { L1, L2, L2Fraction };
 
+// kSmall: |x| and |y| are below 2^22, see integer_sqrt().
+template <bool kSmall = false>
 CUDACONV_HOST_DEVICE inline int magnitude(Norm norm, int x, int y) {
   if (norm == Norm::L1) return (x < 0 ? -x : x) + (y < 0 ? -y : y);
   const uint64_t square =
       static_cast<uint64_t>(static_cast<int64_t>(x) * x) + static_cast<uint64_t>(static_cast<int64_t>(y) * y);
-  const uint32_t root = integer_sqrt(square);
+  const uint32_t root = integer_sqrt<kSmall>(square);
   if (norm == Norm::L2) return static_cast<int>(root);
   return static_cast<int>(2 * root + (static_cast<uint64_t>(root) * root != square));
 }

@@ -87,12 +87,16 @@ inline int shift_of(const Rounding &r, int64_t largest) {
   return shifts ? ceil_log2(divisor) : 0;
 }
 
-// floor(sqrt(x)), exact. For every x below 2^46 the float estimate is at most one off; the comparisons correct it.
+// floor(sqrt(x)), exact below 2^62; with kSmall below 2^46, and faster. For every x below 2^46 the float estimate is at
+// most one off, for larger ones that of a double; the comparisons correct it.
+template <bool kSmall = false>
 CUDACONV_HOST_DEVICE inline uint32_t integer_sqrt(uint64_t x) {
+  const bool large = !kSmall && x >> 46;
 #ifdef __CUDA_ARCH__
-  uint32_t r = static_cast<uint32_t>(__fsqrt_rn(__ull2float_rn(x)));
+  auto r = static_cast<uint32_t>(large ? __dsqrt_rn(__ull2double_rn(x)) : __fsqrt_rn(__ull2float_rn(x)));
 #else
-  uint32_t r = static_cast<uint32_t>(__builtin_sqrtf(static_cast<float>(x)));
+  auto r =
+      static_cast<uint32_t>(large ? __builtin_sqrt(static_cast<double>(x)) : __builtin_sqrtf(static_cast<float>(x)));
 #endif
   if (static_cast<uint64_t>(r) * r > x) r--;
   if (static_cast<uint64_t>(r + 1) * (r + 1) <= x) r++;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Counts the rows that the CPU backend sums: each row of the frame once, even if the mask reaches far beyond the frame.
+// Tests magnitudes whose squares need more than 52 bits, which only frames of 16 bits with rare samples have.
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -105,10 +106,30 @@ void test_rows_that_repeat() {
     }
 }
 
+// With x = 2k^2 and y = 2k the sum of squares is (2k^2 + 1)^2 - 1, just below a square.
+void test_large_magnitudes() {
+  constexpr int32_t kCount = kVectorBlock;
+  int32_t x[kCount], y[kCount], magnitude[kCount];
+  for (int i = 0; i < kCount; i++) {
+    const int k = 10000 + i;
+    x[i] = 2 * k * k;
+    y[i] = (i % 2 ? -2 : 2) * k;
+  }
+  for (const Norm norm : {Norm::L2, Norm::L2Fraction}) {
+    kLoops.magnitudes(norm, true, x, y, magnitude, kCount);
+    for (int i = 0; i < kCount; i++)
+      if (magnitude[i] != (norm == Norm::L2 ? x[i] : 2 * x[i] + 1)) {
+        failures++;
+        std::printf("FAILED the magnitude of %d and %d is %d\n", x[i], y[i], magnitude[i]);
+      }
+  }
+}
+
 }  // namespace
 
 int row_sums() {
   test_rows_that_repeat();
+  test_large_magnitudes();
   std::printf("%d failed\n", failures);
   return failures ? 1 : 0;
 }

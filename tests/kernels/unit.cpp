@@ -236,8 +236,11 @@ void test_integer_sqrt() {
     for (int64_t near = -2; near <= 2; near++)
       if (static_cast<int64_t>(root * root) + near >= 0) check(root * root + near);
   Random random(2);
-  for (int i = 0; i < 1000000; i++) check(random() >> (18 + random() % 40));
+  for (uint64_t root = 1 << 23; root < uint64_t{1} << 31; root += 1 + root / 4096)
+    for (int near = -2; near <= 2; near++) check(root * root + near);
+  for (int i = 0; i < 1000000; i++) check(random() >> (2 + random() % 56));
   check((uint64_t{1} << 46) - 1);
+  check((uint64_t{1} << 62) - 1);
 }
 
 // ---- make_plan ------------------------------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ struct MagnitudeFunction {
   __device__ static uint32_t round(const SlidingParams &p, uint32_t x, uint32_t y) {
     int v;
     if (!kFits32 || p.norm == Norm::L1) {
-      v = magnitude(p.norm, static_cast<int>(x), static_cast<int>(y));
+      v = magnitude<true>(p.norm, static_cast<int>(x), static_cast<int>(y));
     } else {
       const uint32_t square = x * x + y * y;
       uint32_t root = static_cast<uint32_t>(approximate_root(static_cast<float>(square)));

@@ -196,10 +196,11 @@ SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
 SwarKind any_gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
   const int32_t a = x[2], b = x[5];
-  // The squares of two sums that share a register fit 32 bits; with 16-bit containers a sum has a register to itself.
+  // The squares of two sums that share a register fit 32 bits. With 16-bit containers a sum has a register to itself;
+  // magnitude<true>() wants it below 2^22.
   if (a < 0 || b < 0 || x != std::vector<int32_t>{-a, 0, a, -b, 0, b, -a, 0, a} ||
       y != std::vector<int32_t>{-a, -b, -a, 0, 0, 0, a, b, a} ||
-      (2 * int64_t{a} + b) * k.sample_mask > (kind.words ? INT32_MAX / 4 : kHalfMax / 2))
+      (2 * int64_t{a} + b) * k.sample_mask > (kind.words ? (1 << 22) - 1 : kHalfMax / 2))
     return {};
   k.column[0] = static_cast<uint32_t>(a);
   k.column[1] = static_cast<uint32_t>(b);
