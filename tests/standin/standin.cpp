@@ -392,14 +392,13 @@ bool overlaps(const Allocations &in, const void *pointer, size_t size) {
   return next->first + next->second.size > address;
 }
 
-// Enters what was allocated in a table; frees it if there is no memory for the entry. Returns whether it is there.
-bool enter(Allocations &in, void *memory, size_t size) {
+// Enters what was allocated in a table; frees it, and throws, if there is no memory for the entry.
+void enter(Allocations &in, void *memory, size_t size) {
   try {
     in[reinterpret_cast<uintptr_t>(memory)].size = size;
-    return true;
-  } catch (const std::bad_alloc &) {
+  } catch (...) {
     release(memory);
-    return false;
+    throw;
   }
 }
 
@@ -409,7 +408,8 @@ cudaError_t new_device_memory(State &s, void **pointer, size_t size) {
   if (!size) return cudaSuccess;
   if (size > kDeviceBytes - s.device_bytes) return cudaErrorMemoryAllocation;
   void *memory = allocate(size);
-  if (!memory || !enter(s.device, memory, size)) return cudaErrorMemoryAllocation;
+  if (!memory) return cudaErrorMemoryAllocation;
+  enter(s.device, memory, size);
   if (!s.device_accessible) ASAN_POISON_MEMORY_REGION(memory, size);
   s.device_bytes += size;
   *pointer = memory;
@@ -429,7 +429,8 @@ cudaError_t new_host_memory(const char *name, void **pointer, size_t size) {
   *pointer = nullptr;
   if (!size) return cudaSuccess;
   void *memory = size > kDeviceBytes ? nullptr : allocate(size);
-  if (!memory || !enter(call.state.host, memory, size)) return remember(cudaErrorMemoryAllocation);
+  if (!memory) return remember(cudaErrorMemoryAllocation);
+  enter(call.state.host, memory, size);
   *pointer = memory;
   return cudaSuccess;
 }
