@@ -46,7 +46,7 @@ void set_up_encoder(GstBin *, GstBin *, GstElement *element, gpointer) {
 
 struct Container {
   const char *suffix, *muxer;
-  bool text;  // takes plain subtitles; the muxer for WebM does not refuse them, but players do
+  bool text;  // takes subtitles; the muxer for WebM does not refuse them, but players do
   // Formats to encode to, the best first, and the packages that have encoders for them.
   std::vector<const char *> video, audio;
   const char *packages;
@@ -100,6 +100,7 @@ GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactory
 struct Converter {
   GstElement *pipeline, *source, *muxer;  // not owned
   const Container *container;
+  Covers covers;
   Owned<GstElement> filter;  // until a video stream has come
   Owned<GstCaps> video, audio;
 };
@@ -126,22 +127,42 @@ GstElement *make(const char *factory) {
   return element;
 }
 
-// An encodebin for one stream of the format.
-GstElement *make_encoder(GstCaps *format, bool video) {
+GstElement *make_encoder(GstEncodingProfile *profile) {
   GstElement *encoder = make("encodebin");
   g_signal_connect(encoder, "deep-element-added", G_CALLBACK(set_up_encoder), nullptr);
-  GstEncodingProfile *profile;
-  if (video) {
-    const Owned<GstCaps> plays(gst_caps_from_string("video/x-raw,format={I420,NV12}"));  // what all players show
-    GstEncodingVideoProfile *p = gst_encoding_video_profile_new(format, nullptr, plays.get(), 0);
-    gst_encoding_video_profile_set_variableframerate(p, TRUE);  // no frame is dropped or repeated
-    profile = GST_ENCODING_PROFILE(p);
-  } else {
-    profile = GST_ENCODING_PROFILE(gst_encoding_audio_profile_new(format, nullptr, nullptr, 0));
-  }
   g_object_set(encoder, "profile", profile, nullptr);
   gst_encoding_profile_unref(profile);
   return encoder;
+}
+
+GstElement *make_video_encoder(GstCaps *format) {
+  const Owned<GstCaps> plays(gst_caps_from_string("video/x-raw,format={I420,NV12}"));  // what all players show
+  GstEncodingVideoProfile *profile = gst_encoding_video_profile_new(format, nullptr, plays.get(), 0);
+  gst_encoding_video_profile_set_variableframerate(profile, TRUE);  // no frame is dropped or repeated
+  return make_encoder(GST_ENCODING_PROFILE(profile));
+}
+
+// Whether an installed encoder to the format takes this sound.
+bool can_encode(const GstCaps *format, const GstCaps *sound) {
+  GList *all = gst_element_factory_list_get_elements(GST_ELEMENT_FACTORY_TYPE_AUDIO_ENCODER, GST_RANK_MARGINAL);
+  GList *able = gst_element_factory_list_filter(all, format, GST_PAD_SRC, FALSE);
+  GList *fit = gst_element_factory_list_filter(able, sound, GST_PAD_SINK, FALSE);
+  const bool can = fit != nullptr;
+  for (GList *list : {all, able, fit}) gst_plugin_feature_list_free(list);
+  return can;
+}
+
+// Left alone, an encoder for two channels at most gets surround sound as one channel.
+GstElement *make_audio_encoder(GstCaps *format, const GstCaps *sound) {
+  int channels = 0;
+  gst_structure_get_int(gst_caps_get_structure(sound, 0), "channels", &channels);
+  Owned<GstCaps> taken(gst_caps_new_simple("audio/x-raw", "channels", G_TYPE_INT, channels, nullptr));
+  if (channels > 2 && !can_encode(format, taken.get())) {
+    std::fprintf(stderr, "warning: %d channels of sound are mixed to 2, for want of an encoder\n", channels);
+    gst_caps_set_simple(taken.get(), "channels", G_TYPE_INT, 2, nullptr);
+  }
+  return make_encoder(
+      GST_ENCODING_PROFILE(gst_encoding_audio_profile_new(format, nullptr, channels > 2 ? taken.get() : nullptr, 0)));
 }
 
 // The name of a request pad of the muxer for such a stream; nullptr where it takes none.
@@ -222,7 +243,7 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
     std::fprintf(stderr, "warning: H.264 takes only even sizes: the video is written as %s\n", other.get());
     g_object_set(size, "caps", nullptr, nullptr);
   }
-  add(c, {make("queue"), make_encoder(c->video.get(), true)}, sized.get(), template_for(c->muxer, c->video.get()));
+  add(c, {make("queue"), make_video_encoder(c->video.get())}, sized.get(), template_for(c->muxer, c->video.get()));
 }
 
 void add_stream(Converter *c, GstPad *pad) {
@@ -235,15 +256,36 @@ void add_stream(Converter *c, GstPad *pad) {
   if (name == "text/x-raw") return add_text(c, pad);
   if (name == "audio/x-raw") {
     if (!c->audio) return drop(c, pad, "the sound, for want of an encoder,");
-    return add(c, {make("queue"), make_encoder(c->audio.get(), false)}, pad, template_for(c->muxer, c->audio.get()));
+    return add(c, {make("queue"), make_audio_encoder(c->audio.get(), caps.get())}, pad,
+               template_for(c->muxer, c->audio.get()));
   }
-  const char *request = template_for(c->muxer, caps.get());
+  const bool fits = c->container->text || g_str_has_prefix(name.c_str(), "audio/");
+  const char *request = fits ? template_for(c->muxer, caps.get()) : nullptr;
   if (!request) return drop(c, pad, what + ", which " + c->container->suffix + " does not take,");
   add(c, {make("queue")}, pad, request);
 }
 
+// Takes pictures, and data that only cameras understand and that may be a picture, out of tags.
+GstPadProbeReturn drop_covers(GstPad *, GstPadProbeInfo *info, gpointer) {
+  GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_TAG) return GST_PAD_PROBE_OK;
+  GstTagList *all;
+  gst_event_parse_tag(event, &all);
+  GstTagList *kept = gst_tag_list_copy(all);
+  for (int i = 0; i < gst_tag_list_n_tags(all); i++) {
+    const gchar *name = gst_tag_list_nth_tag_name(all, i);
+    const GType type = gst_tag_get_type(name);
+    if (type == GST_TYPE_SAMPLE || type == GST_TYPE_BUFFER) gst_tag_list_remove_tag(kept, name);
+  }
+  GST_PAD_PROBE_INFO_DATA(info) = gst_event_new_tag(kept);
+  gst_event_unref(event);
+  return GST_PAD_PROBE_OK;
+}
+
 void on_pad_added(GstElement *, GstPad *pad, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
+  if (c->covers == Covers::kDrop)
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, drop_covers, nullptr, nullptr);
   try {
     add_stream(c, pad);
   } catch (const Failure &e) {
@@ -256,17 +298,48 @@ void on_no_more_pads(GstElement *, gpointer converter) {
   if (c->filter) post_failure(c->pipeline, "there is no video in it");
 }
 
-// The caps to leave undecoded: streams that the muxer takes as they are, and streams that have no decoder.
-GstCaps *accepted(GstElement *muxer) {
-  GstCaps *caps = gst_caps_from_string(
-      "video/x-raw(ANY); audio/x-raw(ANY); text/x-raw(ANY); subpicture/x-dvd; subpicture/x-dvb; subpicture/x-pgs; "
-      "subpicture/x-xsub; application/x-ssa; application/x-ass; closedcaption/x-cea-608; closedcaption/x-cea-708");
+// Raw streams, and streams that have no decoder.
+constexpr char kFinal[] =
+    "video/x-raw(ANY); audio/x-raw(ANY); text/x-raw(ANY); subpicture/x-dvd; subpicture/x-dvb; subpicture/x-pgs; "
+    "subpicture/x-xsub; application/x-ssa; application/x-ass; closedcaption/x-cea-608; closedcaption/x-cea-708";
+
+// Whether the muxer takes this sound as it is. Sound with incomplete caps goes to a parser first.
+bool takes_sound(GstElement *muxer, const GstCaps *caps) {
+  const GstStructure *const sound = gst_caps_get_structure(caps, 0);
+  if (gst_structure_has_name(sound, "audio/x-flac") && !gst_structure_has_field(sound, "framed")) return false;
   for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(muxer)); pads; pads = pads->next) {
     auto *pad = GST_PAD_TEMPLATE(pads->data);
-    if (g_str_has_prefix(GST_PAD_TEMPLATE_NAME_TEMPLATE(pad), "audio"))
-      gst_caps_append(caps, gst_pad_template_get_caps(pad));
+    if (!g_str_has_prefix(GST_PAD_TEMPLATE_NAME_TEMPLATE(pad), "audio")) continue;
+    const Owned<GstCaps> takes(gst_pad_template_get_caps(pad));
+    if (gst_caps_is_subset(caps, takes.get())) return true;
   }
-  return caps;
+  return false;
+}
+
+// Whether a header of Vorbis or FLAC has a cover in it.
+bool has_cover(const GValue *header) {
+  GstBuffer *const buffer = GST_VALUE_HOLDS_BUFFER(header) ? gst_value_get_buffer(header) : nullptr;
+  GstMapInfo map;
+  if (!buffer || !gst_buffer_map(buffer, &map, GST_MAP_READ)) return false;
+  std::string text(reinterpret_cast<const char *>(map.data), map.size);
+  gst_buffer_unmap(buffer, &map);
+  for (char &c : text) c = g_ascii_tolower(c);
+  for (const char *sign : {"metadata_block_picture=", "coverart=", "image/"})
+    if (text.find(sign) != std::string::npos) return true;
+  return false;
+}
+
+bool has_cover(const GstCaps *caps) {
+  const GValue *headers = gst_structure_get_value(gst_caps_get_structure(caps, 0), "streamheader");
+  for (guint i = 0; headers && GST_VALUE_HOLDS_ARRAY(headers) && i < gst_value_array_get_size(headers); i++)
+    if (has_cover(gst_value_array_get_value(headers, i))) return true;
+  return false;
+}
+
+// Whether to decode a stream further. Sound is decoded if the muxer does not take it, or to lose its cover.
+gboolean on_autoplug_continue(GstElement *, GstPad *, GstCaps *caps, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  return !takes_sound(c->muxer, caps) || (c->covers == Covers::kDrop && has_cover(caps));
 }
 
 }  // namespace
@@ -276,11 +349,12 @@ bool is_video_file(const std::string &name) {
 }
 
 Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,
-                                 Owned<GstElement> filter) {
+                                 Owned<GstElement> filter, Covers covers) {
   const Container *container = container_of(output);
   if (!container) throw Failure("a video is written as .webm, .mkv or .mp4, not as " + output);
   auto c = std::make_unique<Converter>();
   c->container = container;
+  c->covers = covers;
   c->filter = std::move(filter);
   c->video.reset(find_format(container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER));
   c->audio.reset(find_format(container->audio, GST_ELEMENT_FACTORY_TYPE_AUDIO_ENCODER));
@@ -297,9 +371,10 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   GstElement *file = make("filesink");
   gst_bin_add(GST_BIN(c->pipeline), file);
   gst_element_link(c->muxer, file);
-  const Owned<GstCaps> caps(accepted(c->muxer));
+  const Owned<GstCaps> caps(gst_caps_from_string(kFinal));
   g_object_set(c->source, "uri", uri_of(input).c_str(), "caps", caps.get(), nullptr);
   g_object_set(file, "location", part.c_str(), nullptr);
+  g_signal_connect(c->source, "autoplug-continue", G_CALLBACK(on_autoplug_continue), c.get());
   g_signal_connect(c->source, "no-more-pads", G_CALLBACK(on_no_more_pads), c.get());
   GstElement *const source = c->source;
   g_signal_connect_data(

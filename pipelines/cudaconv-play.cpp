@@ -189,7 +189,7 @@ void convert(const Options &options) {
   OutputFile file(options.output, options.input);
   Owned<GstElement> bin = make_bin(filter_line(options));
   const Owned<GstElement> filter = set_up(bin.get(), options);
-  play(make_converter(options.input, file.part(), options.output, std::move(bin)), filter.get(), options,
+  play(make_converter(options.input, file.part(), options.output, std::move(bin), Covers::kKeep), filter.get(), options,
        "with decoding and encoding", &file);
 }
 
@@ -230,8 +230,25 @@ Owned<GstSample> side_by_side(GstSample *left, GstSample *right) {
 bool is_png(const std::string &name) {
   return has_suffix(name, ".png");
 }
+// Whether the file is a PNG, under any name. Throws Failure where it is neither that nor a JPEG.
+bool holds_png(const std::string &file) {
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return is_png(file);  // a pipe is read only once
+  char head[4] = {};
+  FILE *const from = g_fopen(file.c_str(), "rb");
+  if (!from) throw Failure(g_strerror(errno));
+  const size_t length = std::fread(head, 1, sizeof head, from);
+  std::fclose(from);
+  const bool png = length == sizeof head && !std::memcmp(head, "\x89PNG", 4);
+  if (!png && (length < 2 || std::memcmp(head, "\xff\xd8", 2))) throw Failure("it is neither a PNG nor a JPEG picture");
+  return png;
+}
 bool is_picture(const std::string &name) {
   return is_png(name) || has_suffix(name, ".jpg") || has_suffix(name, ".jpeg");
+}
+
+FILE *open_to_write(const std::string &name) {
+  const AtOnce opening;
+  return g_fopen(name.c_str(), "wb");
 }
 
 void compare(const Options &options) {
@@ -264,7 +281,7 @@ void compare(const Options &options) {
   GstMapInfo map;
   GstBuffer *const bytes = gst_sample_get_buffer(coded.get());
   if (!gst_buffer_map(bytes, &map, GST_MAP_READ)) throw Failure("cannot read the picture");
-  FILE *const to = g_fopen(file.part().c_str(), "wb");
+  FILE *const to = open_to_write(file.part());
   bool written = to && std::fwrite(map.data, 1, map.size, to) == map.size;
   written &= to && std::fclose(to) == 0;
   gst_buffer_unmap(bytes, &map);
@@ -283,7 +300,7 @@ class Pictures {
   void filter(const std::string &input, const std::string &output) {
     OutputFile file(output, input);
     try {
-      const std::string line = line_for(is_png(input), is_png(output));
+      const std::string line = line_for(holds_png(input), is_png(output));
       if (!runner_ || line != line_) make(line);
       g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
       const Owned<GstElement> out = find(runner_->pipeline(), "out");
@@ -382,7 +399,9 @@ void run(const Options &options) {
     measure(options);
   } else if (of_pictures) {
     Pictures pictures(options);
-    pictures.filter(options.input, options.output);
+    const std::string path = path_of(options.input);
+    if (path.empty()) throw Failure("a picture is read from a file, not from " + options.input);
+    pictures.filter(path, options.output);
     pictures.check_interruption();
   } else if (is_picture(options.output)) {
     compare(options);

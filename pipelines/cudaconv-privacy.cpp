@@ -12,6 +12,7 @@
 
 #include <clocale>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <regex>
@@ -51,6 +52,19 @@ Rectangle rectangle_of(const char *text) {
   return r;
 }
 
+// Without the detector and a whole cascade no faces are found, and they are not hidden.
+void check_detector(const std::string &cascade) {
+  if (!g_file_test(cascade.c_str(), G_FILE_TEST_EXISTS))
+    throw Failure("there is no " + cascade + ", which finds faces: install opencv-data, or name one by --cascade");
+  if (!Owned<GstElementFactory>(gst_element_factory_find("facedetect")))
+    throw Failure("there is no element facedetect, which finds faces: install gstreamer1.0-opencv, or use --region");
+  gchar *read = nullptr;
+  g_file_get_contents(cascade.c_str(), &read, nullptr, nullptr);
+  const Owned<gchar> text(read);
+  if (!text || !std::strstr(text.get(), "<stages>") || !std::strstr(text.get(), "</opencv_storage>"))
+    throw Failure(cascade + " is no cascade of OpenCV, or not the whole file");
+}
+
 Options parse_options(int &argc, char **&argv) {
   gchar *output = nullptr, *cascade = nullptr;
   gchar **regions = nullptr, **rest = nullptr;
@@ -81,13 +95,7 @@ Options parse_options(int &argc, char **&argv) {
   g_free(cascade);
   g_strfreev(regions);
   g_strfreev(rest);
-  // Without a cascade facedetect would find no faces, and they would not be hidden.
-  if (options.regions.empty() && !g_file_test(options.cascade.c_str(), G_FILE_TEST_EXISTS))
-    throw Failure("there is no " + options.cascade +
-                  ", which finds faces: install opencv-data, or name one by --cascade");
-  const Owned<GstElementFactory> detector(gst_element_factory_find("facedetect"));
-  if (options.regions.empty() && !detector)
-    throw Failure("there is no element facedetect, which finds faces: install gstreamer1.0-opencv, or use --region");
+  if (options.regions.empty()) check_detector(options.cascade);
   return options;
 }
 
@@ -131,16 +139,16 @@ struct Counts {
     return GST_PAD_PROBE_OK;
   }
 
-  void print(const char *what) const {
+  void print(FILE *to, const char *what) const {
     uint64_t all = 0;
     for (const auto &[regions, count] : frames) all += count;
-    std::printf("%llu frames", static_cast<unsigned long long>(all));
+    std::fprintf(to, "%llu frames", static_cast<unsigned long long>(all));
     for (const auto &[regions, count] : frames) {
       const std::string number = regions ? std::to_string(regions) : "no";
-      std::printf("%s %s %s%s in %llu", &count == &frames.begin()->second ? ":" : ",", number.c_str(), what,
-                  regions > 1 ? "s" : "", static_cast<unsigned long long>(count));
+      std::fprintf(to, "%s %s %s%s in %llu", &count == &frames.begin()->second ? ":" : ",", number.c_str(), what,
+                   regions > 1 ? "s" : "", static_cast<unsigned long long>(count));
     }
-    std::printf("\n");
+    std::fprintf(to, "\n");
     if (frames.size() == 1 && frames.count(0))
       std::fprintf(stderr, "warning: no %s was found in the whole file: nothing is hidden\n", what);
   }
@@ -178,7 +186,7 @@ void hide(const Options &options) {
       pipeline = make_pipeline("playbin name=player");
       g_object_set(pipeline.get(), "video-filter", filter.get(), "uri", uri_of(options.input).c_str(), nullptr);
     } else {
-      pipeline = make_converter(options.input, file.part(), options.output, std::move(filter));
+      pipeline = make_converter(options.input, file.part(), options.output, std::move(filter), Covers::kDrop);
     }
   } else {
     pipeline = make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue ! " +
@@ -192,7 +200,7 @@ void hide(const Options &options) {
   runner.play();
   runner.stop();
   if (!options.output.empty()) file.complete();
-  if (!options.quiet) counts.print(options.regions.empty() ? "face" : "region");
+  if (!options.quiet) counts.print(file.report(), options.regions.empty() ? "face" : "region");
   runner.check_interruption();
 }
 

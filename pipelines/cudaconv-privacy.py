@@ -15,6 +15,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 
 import gi
 
@@ -49,7 +50,7 @@ def parse_options():
     parser.add_argument("--cascade", metavar="FILE", default=CASCADE, help="what OpenCV is to find")
     parser.add_argument("file")
     parser.add_argument("settings", metavar="PROPERTY=VALUE", nargs="*", help="of cudaconv")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()  # options may come after the file
 
 
 def is_value(spec, text):
@@ -137,15 +138,22 @@ def count_regions(counts):
     return count
 
 
-def print_counts(counts, what):
+def print_counts(counts, what, to):
     parts = [f"{number or 'no'} {what}{'s' * (number > 1)} in {frames}" for number, frames in sorted(counts.items())]
-    print(f"{sum(counts.values())} frames: {', '.join(parts)}")
+    print(f"{sum(counts.values())} frames: {', '.join(parts)}", file=to)
     if not any(counts):
         print(f"warning: no {what} was found in the whole file: nothing is hidden", file=sys.stderr)
 
 
+def is_stdout(name):
+    try:
+        return os.path.samestat(os.stat(name), os.fstat(1))
+    except OSError:
+        return False
+
+
 def part_of(options):
-    """The file to write until it is complete: the output itself where that is a pipe or a device."""
+    """The file to write until it is complete: the output itself where that is a pipe, a device or standard output."""
     if not options.output:
         if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
             raise Failure("there is no display to show a window on; -o FILE.webm writes a video instead")
@@ -154,23 +162,35 @@ def part_of(options):
         raise Failure(f"{options.output} is a folder, not a file to write")
     if options.output.lower().endswith((".mkv", ".mp4")):
         raise Failure("this program writes .webm, or else bare RGB frames; the program in C++ writes .mkv and .mp4")
-    if os.path.exists(options.output) and not os.path.isfile(options.output):
+    if is_stdout(options.output) or os.path.exists(options.output) and not os.path.isfile(options.output):
         return options.output
-    part = options.output + ".part"
-    for written in options.output, part:
+    options.target = os.path.realpath(options.output)  # a link stays one
+    part = options.target + ".part"
+    for written in options.target, part:
         if os.path.exists(written) and os.path.exists(options.file) and os.path.samefile(written, options.file):
             raise Failure("the output is the input: name another file")
     return part
 
 
-def make_pipeline(options, part, counts):
-    # Without a cascade facedetect would find no faces, and they would not be hidden.
-    if not options.region and not os.path.exists(options.cascade):
-        raise Failure(f"there is no {options.cascade}, which finds faces: "
-                      "install opencv-data, or name one by --cascade")
-    if not options.region and not Gst.ElementFactory.find("facedetect"):
+def check_detector(cascade):
+    """Without the detector and a whole cascade no faces are found, and they are not hidden."""
+    if not os.path.exists(cascade):
+        raise Failure(f"there is no {cascade}, which finds faces: install opencv-data, or name one by --cascade")
+    if not Gst.ElementFactory.find("facedetect"):
         raise Failure("there is no element facedetect, which finds faces: "
                       "install gstreamer1.0-opencv, or use --region")
+    try:
+        with open(cascade, "rb") as file:
+            text = file.read()
+    except OSError:
+        text = b""
+    if b"<stages>" not in text or b"</opencv_storage>" not in text:
+        raise Failure(f"{cascade} is no cascade of OpenCV, or not the whole file")
+
+
+def make_pipeline(options, part, counts):
+    if not options.region:
+        check_detector(options.cascade)
     line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! videoconvert ! "
     line += "videoflip video-direction=auto ! "  # detectors find upright faces
     if not options.region:
@@ -203,7 +223,9 @@ def make_pipeline(options, part, counts):
 def play(pipeline, counts):
     """Plays to the end. Returns whether Ctrl-C has ended the stream early, after a frame."""
     interrupted = decoder_missing = False
-    pipeline.set_state(Gst.State.PLAYING)
+    # Opening a pipe waits for its other end. A thread waits, so that Ctrl-C works here.
+    starter = threading.Thread(target=pipeline.set_state, args=(Gst.State.PLAYING,), daemon=True)
+    starter.start()
     try:
         message = None
         while not message:
@@ -225,7 +247,9 @@ def play(pipeline, counts):
                 raise Failure("there is no video in it")
             raise Failure(f"{error.message}\n{details}" if details else error.message)
     finally:
-        pipeline.set_state(Gst.State.NULL)
+        starter.join(timeout=0.5)
+        if not starter.is_alive():
+            pipeline.set_state(Gst.State.NULL)
     return interrupted
 
 
@@ -233,16 +257,19 @@ def main():
     part = options = None
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+            signal.signal(signal.SIGHUP, signal.default_int_handler)
         os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # keeps OpenCV from warning of cascades that are not used
         Gst.init(None)
         options, counts = parse_options(), collections.Counter()
+        to_stdout = options.output and is_stdout(options.output)
         part = part_of(options)
         interrupted = play(make_pipeline(options, part, counts), counts)
         if not counts:
             raise Failure("no frame came through the filter")
         if part != options.output:
-            os.replace(part, options.output)
-        print_counts(counts, "region" if options.region else "face")
+            os.replace(part, options.target)
+        print_counts(counts, "region" if options.region else "face", sys.stderr if to_stdout else sys.stdout)
         if interrupted:
             sys.exit(130)  # the file is finished, but shorter
     except KeyboardInterrupt:

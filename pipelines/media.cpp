@@ -5,6 +5,8 @@
 
 #include <glib-unix.h>
 #include <glib/gstdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -121,6 +123,11 @@ std::string uri_of(const std::string &file) {
   return uri.get();
 }
 
+std::string path_of(const std::string &file_or_uri) {
+  const Owned<gchar> path(g_filename_from_uri(uri_of(file_or_uri).c_str(), nullptr, nullptr));
+  return path ? path.get() : "";
+}
+
 Owned<GstElement> find(GstElement *bin, const char *name) {
   Owned<GstElement> element(gst_bin_get_by_name(GST_BIN(bin), name));
   if (!element) throw Failure(std::string("there is no element ") + name);
@@ -182,17 +189,50 @@ namespace {
 
 std::set<std::string> unfinished;  // names of parts
 
+// Those that end the program early. nohup has SIGHUP ignored.
+std::vector<int> interruptions() {
+  struct sigaction hangup;
+  sigaction(SIGHUP, nullptr, &hangup);
+  return hangup.sa_handler == SIG_IGN ? std::vector{SIGINT, SIGTERM} : std::vector{SIGINT, SIGTERM, SIGHUP};
+}
+
+void leave(int) {
+  constexpr char kText[] = "\ninterrupted\n";
+  for (const std::string &part : unfinished) unlink(part.c_str());
+  if (write(STDERR_FILENO, kText, sizeof kText - 1)) _exit(kExitInterrupted);
+  _exit(kExitInterrupted);
+}
+
+bool same(const struct stat &a, const struct stat &b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 }  // namespace
+
+AtOnce::AtOnce() {
+  struct sigaction action = {}, before;
+  action.sa_handler = leave;
+  for (const int number : interruptions())
+    if (sigaction(number, &action, &before) == 0) before_.push_back(before);
+}
+
+AtOnce::~AtOnce() {
+  for (size_t i = 0; i < before_.size(); i++) sigaction(interruptions()[i], &before_[i], nullptr);
+}
 
 OutputFile::OutputFile(const std::string &name, const std::string &input) : name_(name), part_(name) {
   if (g_file_test(name.c_str(), G_FILE_TEST_IS_DIR)) throw Failure(name + " is a folder, not a file to write");
-  if (name.empty() ||
-      (g_file_test(name.c_str(), G_FILE_TEST_EXISTS) && !g_file_test(name.c_str(), G_FILE_TEST_IS_REGULAR)))
-    return;
-  part_ += ".part";
+  struct stat file, standard;
+  const bool exists = !name.empty() && stat(name.c_str(), &file) == 0;
+  is_stdout_ = exists && fstat(STDOUT_FILENO, &standard) == 0 && same(file, standard);
+  if (name.empty() || is_stdout_ || (exists && !S_ISREG(file.st_mode))) return;
   std::error_code none;
+  if (exists) name_ = std::filesystem::canonical(name, none).string();  // a link stays one
+  if (none) name_ = name;
+  part_ = name_ + ".part";
   for (const std::string &written : {name_, part_})
-    if (std::filesystem::equivalent(input, written, none)) throw Failure("the output is the input: name another file");
+    if (std::filesystem::equivalent(path_of(input), written, none))
+      throw Failure("the output is the input: name another file");
   unfinished.insert(part_);
 }
 
@@ -216,13 +256,10 @@ Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
   gst_pad_add_probe(sink.get(), GST_PAD_PROBE_TYPE_BUFFER, drop_late, this, nullptr);
   gst_pad_add_probe(src.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, this, nullptr);
   gst_bus_add_watch(bus_.get(), on_message, this);
-  std::vector<int> numbers = {SIGINT, SIGTERM};
-  struct sigaction hangup;
-  sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) numbers.push_back(SIGHUP);  // nohup ignores it
-  for (const int number : numbers) signals_.push_back(g_unix_signal_add(number, on_interrupt, this));
+  for (const int number : interruptions()) signals_.push_back(g_unix_signal_add(number, on_interrupt, this));
   std::signal(SIGPIPE, SIG_IGN);  // what is printed may be lost, not the file
-  if (isatty(STDERR_FILENO) && !quiet) progress_ = g_timeout_add(200, show_progress, this);
+  if (isatty(STDERR_FILENO) && !quiet && g_strcmp0(g_getenv("TERM"), "dumb"))
+    progress_ = g_timeout_add(200, show_progress, this);
 }
 
 Runner::~Runner() {
@@ -232,9 +269,14 @@ Runner::~Runner() {
   gst_element_set_state(pipeline(), GST_STATE_NULL);
 }
 
+GstStateChangeReturn Runner::change(GstState state) {
+  const AtOnce opening;
+  return gst_element_set_state(pipeline(), state);
+}
+
 void Runner::preroll() {
   playing_ = false;
-  switch (gst_element_set_state(pipeline(), GST_STATE_PAUSED)) {
+  switch (change(GST_STATE_PAUSED)) {
     case GST_STATE_CHANGE_FAILURE:
       while (g_main_context_iteration(nullptr, FALSE)) continue;  // the reason is on the bus
       throw Failure(failure_.empty() ? "the pipeline does not start" : failure_);
@@ -254,7 +296,7 @@ void Runner::wait() {
 
 void Runner::play() {
   playing_ = true;
-  gst_element_set_state(pipeline(), GST_STATE_PLAYING);
+  change(GST_STATE_PLAYING);
   wait();
   ended_ = g_get_monotonic_time();
   end_progress();
@@ -296,16 +338,21 @@ GstPadProbeReturn Runner::drop_late(GstPad *, GstPadProbeInfo *, gpointer data) 
 
 gboolean Runner::show_progress(gpointer data) {
   auto *self = static_cast<Runner *>(data);
-  std::fprintf(stderr, "\r");
   const double part =
       self->duration_ > 0 ? std::clamp(static_cast<double>(self->position_) / self->duration_, 0.0, 1.0) : 0;
-  if (self->duration_ > 0) std::fprintf(stderr, "%3d %%  ", static_cast<int>(100 * part));
-  std::fprintf(stderr, "frame %llu  %.1f frames/s", static_cast<unsigned long long>(self->frames_), self->rate());
+  char text[120];
+  int length = self->duration_ > 0 ? std::snprintf(text, sizeof text, "%3d %%  ", static_cast<int>(100 * part)) : 0;
+  length += std::snprintf(text + length, sizeof text - length, "frame %llu  %.1f frames/s",
+                          static_cast<unsigned long long>(self->frames_), self->rate());
   if (part > 0) {
     const double seconds = (g_get_monotonic_time() - self->first_frame_) / 1e6 * (1 - part) / part;
-    std::fprintf(stderr, "  %d:%02d left", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+    std::snprintf(text + length, sizeof text - length, "  %d:%02d left", static_cast<int>(seconds) / 60,
+                  static_cast<int>(seconds) % 60);
   }
-  std::fprintf(stderr, "\033[K");
+  winsize terminal = {};
+  ioctl(STDERR_FILENO, TIOCGWINSZ, &terminal);
+  if (terminal.ws_col > 1 && terminal.ws_col < sizeof text) text[terminal.ws_col - 1] = 0;  // a line that wraps stays
+  std::fprintf(stderr, "\r%s\033[K", text);
   return G_SOURCE_CONTINUE;
 }
 

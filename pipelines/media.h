@@ -7,7 +7,9 @@
 #include <gst/gst.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -59,6 +61,8 @@ class ErrorSlot {
 bool has_suffix(const std::string &text, const std::string &suffix);
 // The URI of a file, or the text itself where it is one.
 std::string uri_of(const std::string &file);
+// The file that such a text names; empty where that is in the network.
+std::string path_of(const std::string &file_or_uri);
 // The first element in the bin with this name; fails where there is none.
 Owned<GstElement> find(GstElement *bin, const char *name);
 // Makes a pipeline or, with pads at its ends, a bin of a launch line.
@@ -77,7 +81,19 @@ void post_failure(GstElement *element, const std::string &text);
 // The text of a message. An error also has its debug text, which often holds the reason.
 std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug = true);
 
-// Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe or a device.
+// While one exists, Ctrl-C ends the program at once: for calls that wait for the other end of a pipe.
+class AtOnce {
+ public:
+  AtOnce();
+  ~AtOnce();
+  AtOnce(const AtOnce &) = delete;
+
+ private:
+  std::vector<struct sigaction> before_;
+};
+
+// Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe, a device or the
+// standard output.
 class OutputFile {
  public:
   // Throws Failure if `name` is a folder, or the file `input`. An empty one stands for no file.
@@ -86,10 +102,13 @@ class OutputFile {
   OutputFile(const OutputFile &) = delete;
   const std::string &part() const { return part_; }
   void complete();
+  // Where to report: standard output, or standard error if the output goes there.
+  FILE *report() const { return is_stdout_ ? stderr : stdout; }
 
  private:
-  const std::string name_;
+  std::string name_;
   std::string part_;
+  bool is_stdout_ = false;
 };
 
 // Runs a pipeline until it ends, fails or is interrupted.
@@ -127,6 +146,7 @@ class Runner {
   static gboolean show_progress(gpointer self);
   static gboolean on_interrupt(gpointer self);
   static gboolean on_message(GstBus *bus, GstMessage *message, gpointer self);
+  GstStateChangeReturn change(GstState state);
   void fail(const std::string &text);
   void end_progress();
 
@@ -148,11 +168,13 @@ class Runner {
   std::atomic<uint64_t> frames_{0};
 };
 
+// Pictures beside the video, such as covers, which are not filtered.
+enum class Covers { kKeep, kDrop };
 // Makes a pipeline that decodes `input`, sends its video through `filter`, and writes `output`: a .webm, .mkv or .mp4
 // by the encoders that are installed. Sound and subtitles come along where the container takes them; sound is encoded
 // anew only where it does not take it as it is. A line on stderr says what is left out.
 Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,
-                                 Owned<GstElement> filter);
+                                 Owned<GstElement> filter, Covers covers);
 // Whether make_converter() writes files with such a name.
 bool is_video_file(const std::string &name);
 

@@ -92,6 +92,54 @@ text_of() { # FILE OUTPUT
 }
 keeps_text() { text_of clip.mkv before.text && text_of "$1" after.text && grep -qa 'Tom &amp; Jerry' before.text &&
   cmp before.text after.text; }
+codecs_of() { # FILE: what is in it, a line for each stream
+  gst-launch-1.0 -v filesrc location="$1" ! "$(demuxer_of "$1")" name=d d. ! queue ! fakesink d. ! queue ! fakesink </dev/null |
+    sed -n 's/.*queue[0-9]*\.GstPad:sink: caps = //p'
+}
+with_sound() { # FILE SOUND...: makes a clip with the sound of this launch line
+  gst-launch-1.0 -q matroskamux name=mux ! filesink location="$1" videotestsrc num-buffers=50 \
+    ! video/x-raw,width=160,height=120,framerate=25/1 ! vp8enc deadline=1 ! queue ! mux. \
+    audiotestsrc num-buffers=86 samplesperbuffer=1024 ! audio/x-raw,rate=44100 ! "${@:2}" ! queue ! mux. </dev/null
+}
+keeps_flac() {
+  with_sound flac.mkv flacenc && "$player" -q -o flac-kept.mkv flac.mkv mask=box3 && codecs_of flac-kept.mkv | tee codecs
+  grep -q audio/x-flac codecs && lasts flac-kept.mkv
+}
+mixes_surround() { # to stereo, not to one channel
+  with_sound surround.mkv identity ! audio/x-raw,channels=6 &&
+    "$player" -q -o stereo.mp4 surround.mkv mask=box3 2>said && cat said && codecs_of stereo.mp4 | tee codecs
+  grep -qE 'audio/mpeg.*channels=\(int\)(2|6)' codecs && { grep -q '6 channels of sound are mixed to 2' said || grep -q '=(int)6' codecs; }
+}
+leaves_ass_out() { # WebM has no subtitles of this kind
+  printf 'Dialogue: text' >ass
+  gst-launch-1.0 -q matroskamux name=mux ! filesink location=ass.mkv videotestsrc num-buffers=50 \
+    ! video/x-raw,width=160,height=120,framerate=25/1 ! vp8enc deadline=1 ! queue ! mux. \
+    filesrc location=ass ! 'application/x-ass,codec_data=(buffer)5b536372697074' ! queue ! mux. </dev/null
+  "$player" -q -o ass.webm ass.mkv mask=box3 2>&1 | tee said
+  grep -q 'which .webm does not take, is left out' said && ! grep -qa S_TEXT ass.webm
+}
+fits_terminal() { # of 20 columns: a line that wraps would be printed again and again
+  python3 - "$player" <<'END'
+import fcntl, os, pty, struct, sys, termios
+parent, child = pty.openpty()
+fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("4H", 10, 20, 0, 0))
+pid = os.fork()
+if not pid:
+    os.dup2(child, 2)
+    os.execv(sys.argv[1], sys.argv[1:] + "-o none clip.mkv mask=median size=31 iterations=40 backend=cpu".split())
+os.close(child)
+text = b""
+while True:
+    try:
+        text += os.read(parent, 4096)
+    except OSError:  # it has been closed
+        break
+lines = [line for line in text.replace(b"\x1b[K", b"").split(b"\r") if b"frame" in line]
+print(lines[-3:])
+assert os.waitpid(pid, 0)[1] == 0 and len(lines) > 1
+assert all(len(line) < 20 for line in lines if not line.startswith((b"\n", b"cudaconv")))
+END
+}
 says_what_is_left_out() {
   "$player" -q -o said.webm clip.mkv mask=box3 2>&1 | tee said
   grep -q 'text, which .webm does not take, is left out' said
@@ -246,7 +294,27 @@ into_a_pipe() {
 keeps_originals() {
   cp -r photos originals
   refuses "the output is the input" -o photos/a.png photos/a.png && refuses "the output is the input" -o ./photos photos &&
+    refuses "the output is the input" -o photos/a.png "file://$PWD/photos/a.png" &&
     diff -r photos originals
+}
+of_any_name() { # the decoder follows what is in the file
+  cp photos/a.png photo.jpg
+  cp photos/b.JPG scan.png
+  "$player" -q -o named.png photo.jpg mask=gauss sigma=3 && cmp a.png named.png &&
+    "$player" -q -o scanned.png scan.png mask=box3 && "$player" -q -o want.png photos/b.JPG mask=box3 && cmp want.png scanned.png ||
+    return
+  printf 'RIFF1234WEBPVP8 ' >web.jpg
+  refuses "neither a PNG nor a JPEG picture" web.jpg -o refused.png
+}
+of_uri() {
+  "$player" -q -o of-uri.png "file://$PWD/photos/a.png" mask=gauss sigma=3 && cmp a.png of-uri.png &&
+    refuses "a picture is read from a file" http://localhost:9/a.png -o refused.png
+}
+writes_through_link() {
+  mkdir -p elsewhere
+  echo earlier >elsewhere/linked.png
+  ln -sf elsewhere/linked.png link.png
+  "$player" -q -o link.png photos/a.png mask=gauss sigma=3 && [ -L link.png ] && cmp a.png elsewhere/linked.png
 }
 to_jpeg() { "$player" -q -o a.jpg photos/a.png mask=gauss && rgb_of a.jpg a.raw && [ "$(stat -c %s a.raw)" = $((196 * 47)) ]; }
 filters_folder() {
@@ -273,7 +341,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..46"
+echo "1..53"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -291,10 +359,13 @@ expect "no display, but first an unknown property" in_no_window "no property msk
 expect "WebM" converts converted.webm
 expect "the sound does not change" keeps_sound_as_it_is
 expect "it names the streams that a container does not support" says_what_is_left_out
+expect "subtitles that WebM does not have" leaves_ass_out
 expect "Matroska" converts converted.mkv
+expect "its sound in FLAC" keeps_flac
 expect "its subtitles" keeps_text converted.mkv
 expect "its title" has_title converted.mkv
 expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
+expect_unless "$no_h264$no_aac" "surround sound into MP4" mixes_surround
 expect_unless "$no_h264" "an odd size into MP4" takes_even_sizes
 expect_unless "$no_h264" "an odd size into Matroska" takes_odd_sizes
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
@@ -304,6 +375,7 @@ expect_unless "$no_h264" "an interruption before the first frame" is_interrupted
 expect "a termination before the first frame" is_interrupted_early early.webm TERM
 expect "a terminal that closes" hangs_up hung.webm
 expect "output that nobody reads" loses_its_reader unread.webm
+expect "a narrow terminal" fits_terminal
 expect "a name with a colon" named "scene:1"
 expect "values that a property does not take" refuses_values
 expect "options that are out of range" refuses_numbers
@@ -311,6 +383,9 @@ expect "options that have no effect" refuses_at
 expect "an animation of such values" refuses_to_animate
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
+expect "a picture of another kind than its name says" of_any_name
+expect "a picture by its URI" of_uri
+expect "a picture to where a link points" writes_through_link
 expect "a JPEG" to_jpeg
 expect_unless "$no_jpegparse" "a photo by a turned camera" turns_photo
 expect "a JPEG that its decoder does not support" refuses_precision

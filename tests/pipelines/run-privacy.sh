@@ -114,6 +114,36 @@ keeps_sound() {
   done
   [ -s sound.mkv.raw ] && cmp sound.mkv.raw hidden.webm.raw
 }
+# A clip with the picture of a face beside its video, as cover.mov, and in a header of its sound, as cover.mkv.
+make_covers() {
+  gst-launch-1.0 -q qtmux name=m ! filesink location=cover.mov videotestsrc num-buffers=20 ! video/x-raw,width=160,height=120 \
+    ! jpegenc ! queue ! m. audiotestsrc num-buffers=30 ! audio/x-raw,format=S16LE ! queue ! m. </dev/null
+  python3 - "$photo" <<'END'
+import struct, sys
+def atom(kind, body):
+    return struct.pack(">I4s", 8 + len(body), kind) + body
+picture = open(sys.argv[1], "rb").read() + b"OF A FACE"
+cover = atom(b"covr", atom(b"data", struct.pack(">II", 13, 0) + picture))
+handler = atom(b"hdlr", bytes(8) + b"mdirappl" + bytes(9))
+udta = atom(b"udta", atom(b"meta", bytes(4) + handler + atom(b"ilst", cover)) + atom(b"thmb", b"THUMBNAIL" * 9))
+clip = open("cover.mov", "rb").read()
+at = 0
+while clip[at + 4:at + 8] != b"moov":
+    at += struct.unpack(">I", clip[at:at + 4])[0]
+size, = struct.unpack(">I", clip[at:at + 4])
+assert at + size == len(clip)
+open("cover.mov", "wb").write(clip[:at] + struct.pack(">I", size + len(udta)) + b"moov" + udta + clip[at + 8:])
+END
+  gst-launch-1.0 -q filesrc location=cover.mov ! qtdemux name=d d.audio_0 ! audioconvert ! vorbisenc ! queue \
+    ! matroskamux name=m ! filesink location=cover.mkv d.video_0 ! queue ! m. </dev/null
+}
+drops_covers() { # INPUT OUTPUT SIGN: the sound stays, the cover, in which there is SIGN, does not
+  make_covers && grep -qa "$3" "$1" || return
+  "$program" -q "$1" -o "$2" --region=40,30,50,61 && ! grep -qaE "$3|THUMBNAIL" "$2" || return
+  gst-launch-1.0 -q uridecodebin uri="file://$PWD/$2" caps=audio/x-raw expose-all-streams=false ! filesink \
+    location=cover.raw </dev/null
+  [ -s cover.raw ]
+}
 says_how_many() { # COMMAND...
   "$@" -o hidden.rgb "$face" 2>errors | tee said
   cat errors
@@ -187,6 +217,48 @@ into_a_pipe() {
   wait $! || return
   "$program" -q --region=40,30,50,61 -o written.rgb clip.mkv && [ -s read.rgb ] && [ -p pipe.rgb ] && cmp read.rgb written.rgb
 }
+into_standard_output() { # COMMAND...: the frames alone; a link to it stays a link
+  ln -sf /proc/self/fd/1 standard.rgb
+  "$@" --region=40,30,50,61 -o standard.rgb clip.mkv 2>said | cat >piped.rgb
+  "$@" --region=40,30,50,61 -o standard.rgb clip.mkv 2>said >read.rgb || return
+  cat said
+  "$@" --region=40,30,50,61 -o written.rgb clip.mkv && cmp read.rgb written.rgb && cmp piped.rgb written.rgb &&
+    [ -L standard.rgb ] && grep -q '6 frames: 1 region in 6' said
+}
+waits_for_a_pipe() { # COMMAND...: can be ended while nobody has opened the other end, and leaves nothing behind
+  [ -p alone ] || mkfifo alone
+  local code program arguments
+  for arguments in "-o alone clip.mkv" "-o waiting.rgb alone"; do
+    code=0
+    # shellcheck disable=SC2086  # a list of arguments
+    "$@" --region=1,2,3,4 $arguments &
+    program=$!
+    sleep 1.5
+    kill "$program"
+    sleep 2
+    ! kill -KILL "$program" 2>/dev/null || echo "it still runs"
+    wait "$program" || code=$?
+    echo "exit code $code"
+    [ "$code" = 130 ] && [ -z "$(find . -name 'waiting*')" ] || return
+  done
+}
+refuses_cascades() { # COMMAND...: of which facedetect would find nothing
+  echo nonsense >nonsense.xml
+  echo '<?xml version="1.0"?><opencv_storage></opencv_storage>' >empty.xml
+  head -c 30000 "$cascade" >cut.xml
+  local file
+  for file in nonsense.xml empty.xml cut.xml "$PWD"; do
+    refuses "$file is no cascade of OpenCV" "$@" --cascade="$file" -o refused.rgb clip.mkv || return
+  done
+}
+takes_options_last() { # COMMAND...
+  "$@" clip.mkv mask=box3 -o last.rgb --region=40,30,50,61 roi-grow=0 &&
+    "$@" -o first.rgb --region=40,30,50,61 clip.mkv mask=box3 roi-grow=0 && cmp first.rgb last.rgb
+}
+keeps_input_of_uri() {
+  cp clip.mkv uri.rgb
+  refuses "the output is the input" "$program" --region=1,2,3,4 -o uri.rgb "file://$PWD/uri.rgb" && cmp clip.mkv uri.rgb
+}
 decoded_by_ffmpeg() { # COMMAND...: its decoders have caps with features, too
   gst-launch-1.0 -q filesrc location=clip.mkv ! matroskademux ! avenc_ffv1 ! matroskamux ! filesink location=ffv1.mkv </dev/null
   "$@" --region=3,4,50,60 -o first.rgb clip.mkv && "$@" --region=3,4,50,60 -o second.rgb ffv1.mkv &&
@@ -231,7 +303,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..53"
+echo "1..64"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -243,6 +315,10 @@ expect_unless "$no_detector" "a face, in C++" face "$program"
 expect_unless "${no_detector:-$no_python}" "a face, in Python" face "$python" "$script"
 expect_unless "${no_detector:-$no_python}" "both programs hide the same face" same_bytes "$face"
 expect "a file with its sound" keeps_sound
+expect "no cover in a header of the sound" drops_covers cover.mkv covers.webm "METADATA_BLOCK_PICTURE="
+no_h264="no encoder for H.264 (gstreamer1.0-plugins-ugly)"
+for element in x264enc openh264enc; do ! gst-inspect-1.0 --exists $element || no_h264=; done
+expect_unless "$no_h264" "no cover beside it" drops_covers cover.mov covers.mp4 "OF A FACE"
 expect_unless "$no_detector" "it prints the number of faces" says_how_many "$program"
 expect_unless "${no_detector:-$no_python}" "how many, in Python" says_how_many "$python" "$script"
 expect_unless "$no_detector" "a detector misses a face that tilts" misses_faces
@@ -258,6 +334,8 @@ expect "nor without the element" refuses "install gstreamer1.0-opencv" \
   "${without_detector[@]}" "$program" --cascade="$photo" -o refused.rgb clip.mkv
 expect_unless "$no_python" "nor in Python" refuses "install gstreamer1.0-opencv" \
   "${without_detector[@]}" "$python" "$script" --cascade="$photo" -o refused.rgb clip.mkv
+expect_unless "$no_detector" "nor with a broken model" refuses_cascades "$program"
+expect_unless "${no_detector:-$no_python}" "nor in Python" refuses_cascades "$python" "$script"
 for region in 1,2 -1,2,3,4 1,2,0,4 1,2,3,4,5 4294967297,2,3,4; do
   expect "an invalid region, $region" refuses "X,Y,WIDTH,HEIGHT" "$program" "--region=$region" -o refused.rgb clip.mkv
   expect_unless "$no_python" "in Python too" refuses "X,Y,WIDTH,HEIGHT" \
@@ -280,6 +358,13 @@ expect_unless "$no_python" "in Python too" refuses_sound "$python" "$script"
 expect "a termination" is_terminated "$program"
 expect_unless "$no_python" "in Python too" is_terminated "$python" "$script"
 expect "into a pipe" into_a_pipe
+expect "into standard output" into_standard_output "$program"
+expect_unless "$no_python" "in Python too" into_standard_output "$python" "$script"
+expect "a pipe without another end" waits_for_a_pipe "$program"
+expect_unless "$no_python" "in Python too" waits_for_a_pipe "$python" "$script"
+expect "options after the file" takes_options_last "$program"
+expect_unless "$no_python" "in Python too" takes_options_last "$python" "$script"
+expect "a URI of the input as the output" keeps_input_of_uri
 expect "the input as the output" keeps_its_input same.mkv "$program"
 expect_unless "$no_python" "in Python too" keeps_its_input same.webm "$python" "$script"
 mkdir folder.rgb
