@@ -225,6 +225,15 @@ void add_text(Converter *c, GstPad *pad) {
 
 constexpr char kH264[] = "video/x-h264";
 
+// VP8 and VP9 have no fields: players show both at once.
+void warn_of_fields(const GstCaps *format, const GstCaps *video) {
+  const gchar *mode = gst_structure_get_string(gst_caps_get_structure(video, 0), "interlace-mode");
+  if (!mode || !std::strcmp(mode, "progressive") || gst_structure_has_name(gst_caps_get_structure(format, 0), kH264))
+    return;
+  const Owned<gchar> name(gst_pb_utils_get_codec_description(format));
+  std::fprintf(stderr, "warning: the video is interlaced, which %s does not keep\n", name.get());
+}
+
 // Video of an odd size is not written as H.264, which halves the chroma planes of both directions.
 void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   if (!c->filter) return drop(c, pad, "a second video");
@@ -243,6 +252,7 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
     std::fprintf(stderr, "warning: H.264 takes only even sizes: the video is written as %s\n", other.get());
     g_object_set(size, "caps", nullptr, nullptr);
   }
+  warn_of_fields(c->video.get(), caps);
   add(c, {make("queue"), make_video_encoder(c->video.get())}, sized.get(), template_for(c->muxer, c->video.get()));
 }
 

@@ -265,6 +265,7 @@ Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
 Runner::~Runner() {
   end_progress();
   for (const guint signal : signals_) g_source_remove(signal);
+  for (const int number : interruptions()) std::signal(number, leave);  // stopping takes time
   gst_bus_remove_watch(bus_.get());
   gst_element_set_state(pipeline(), GST_STATE_NULL);
 }

@@ -110,6 +110,13 @@ mixes_surround() { # to stereo, not to one channel
     "$player" -q -o stereo.mp4 surround.mkv mask=box3 2>said && cat said && codecs_of stereo.mp4 | tee codecs
   grep -qE 'audio/mpeg.*channels=\(int\)(2|6)' codecs && { grep -q '6 channels of sound are mixed to 2' said || grep -q '=(int)6' codecs; }
 }
+says_what_is_interlaced() {
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,width=160,height=120,framerate=25/1,interlace-mode=interleaved \
+    ! matroskamux ! filesink location=fields.mkv </dev/null
+  "$player" -q -o fields.webm fields.mkv mask=box3 2>&1 | tee said
+  grep -q 'the video is interlaced, which VP8 does not keep' said
+  ! "$player" -q -o frames.webm clip.mkv mask=box3 2>&1 | grep interlaced
+}
 leaves_ass_out() { # WebM has no subtitles of this kind
   printf 'Dialogue: text' >ass
   gst-launch-1.0 -q matroskamux name=mux ! filesink location=ass.mkv videotestsrc num-buffers=50 \
@@ -341,7 +348,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..53"
+echo "1..54"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -359,6 +366,7 @@ expect "no display, but first an unknown property" in_no_window "no property msk
 expect "WebM" converts converted.webm
 expect "the sound does not change" keeps_sound_as_it_is
 expect "it names the streams that a container does not support" says_what_is_left_out
+expect "fields into WebM" says_what_is_interlaced
 expect "subtitles that WebM does not have" leaves_ass_out
 expect "Matroska" converts converted.mkv
 expect "its sound in FLAC" keeps_flac

@@ -289,10 +289,16 @@ is_terminated() { # COMMAND...: which leaves no part of the output
   "$@" --region=0,0,160,120 -o early.rgb clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 &
   program=$!
   until [ -e early.rgb.part ]; do kill -0 "$program" && sleep 0.01 || return; done
+  sleep "${delay:-0}"
   kill "$program"
+  [ -z "${delay:-}" ] || { sleep 0.01 && kill "$program"; } || true
   wait "$program" || code=$?
   echo "exit code $code"
   [ "$code" = 130 ] && [ ! -e early.rgb.part ]
+}
+is_terminated_twice() { # COMMAND...: also while it stops
+  local delay
+  for delay in 0.02 0.04 0.08 0.12 0.2 0.4; do is_terminated "$@" || return; done
 }
 refuses_sound() { # COMMAND...
   gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location=sound.ogg </dev/null
@@ -303,7 +309,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..64"
+echo "1..66"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -357,6 +363,8 @@ expect "a file with sound only" refuses_sound "$program"
 expect_unless "$no_python" "in Python too" refuses_sound "$python" "$script"
 expect "a termination" is_terminated "$program"
 expect_unless "$no_python" "in Python too" is_terminated "$python" "$script"
+expect "two terminations" is_terminated_twice "$program"
+expect_unless "$no_python" "in Python too" is_terminated_twice "$python" "$script"
 expect "into a pipe" into_a_pipe
 expect "into standard output" into_standard_output "$program"
 expect_unless "$no_python" "in Python too" into_standard_output "$python" "$script"
