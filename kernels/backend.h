@@ -57,8 +57,8 @@ class Backend {
   // is in flight. Until the ticket is retired, the memory of both views stays valid, and `src` unchanged. If `dst` is
   // in device memory, work that is enqueued on its stream after this call sees the result.
   //
-  // If `planned` has several entries, all plans have the same layout and number of iterations, and all regions are
-  // active. A pixel in the regions of several plans gets the last plan's result.
+  // If `planned` has several entries, all plans have the same layout, method and number of iterations, and all regions
+  // are active. A pixel in the regions of several plans gets the last plan's result.
   //
   // Any thread may set `*cancelled` while submit() runs. submit() then stops, after some milliseconds on the CPU or a
   // few passes on the GPU. It waits until nothing of the frame is in use, and throws Error{Cancelled}. A CUDA backend

@@ -234,6 +234,8 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Gauss, size(201), sigma(250));  // nearly a box, which no smaller frame can approximate
   add(Mask::Gauss, size(1501));
   add(Mask::Gauss, sigma(12), divisor(0.7), bias(-0.1));
+  // All factors of the column are 0.
+  for (int side : {13, 15}) add(Mask::Gauss, size(side), divisor(131072));
   add(Mask::Gauss, sigma(1), divisor(0.7), bias(0.1));
   add(Mask::Gauss, sigma(0.8), times(3));
   add(Mask::Sharpen);

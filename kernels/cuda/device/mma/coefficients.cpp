@@ -88,8 +88,8 @@ struct Quotient {
     if ((add(column) * row_sum + offset) >> log > UINT8_MAX || log + doublings > 24) return false;
     const auto most_doublings = [&](const std::vector<int32_t> &values) {
       const int32_t largest = *std::max_element(values.begin(), values.end());
-      int count = 0;
-      while (largest << count <= most / 2) count++;
+      int count = 0;  // factors of 0 can double for ever
+      while (count < doublings && largest << count <= most / 2) count++;
       return count;
     };
     const int of_column = std::min(doublings, most_doublings(column)), of_row = doublings - of_column;
