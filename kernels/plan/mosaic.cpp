@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "plan/region_rows.h"
+
 namespace cudaconv {
 
 namespace {
@@ -136,7 +138,8 @@ Rectangle rectangle_around(const Region &r) {
   const double c = std::fabs(std::cos(r.rotation)), s = std::fabs(std::sin(r.rotation));
   const double x = r.x + r.width / 2.0, y = r.y + r.height / 2.0;
   const double reach_x = (r.width * c + r.height * s) / 2, reach_y = (r.width * s + r.height * c) / 2;
-  constexpr double kRounding = 1e-6;  // pixels, so that a quarter turn gives whole pixels
+  // Less than kLeastOverlap, so that the rectangle has all pixels of the region.
+  constexpr double kRounding = kLeastOverlap / 2;
   const auto first = [](double v) { return static_cast<int64_t>(std::floor(v + kRounding)); };
   const auto last = [](double v) { return static_cast<int64_t>(std::ceil(v - kRounding)); };
   return {first(x - reach_x), first(y - reach_y), last(x + reach_x), last(y + reach_y)};

@@ -124,6 +124,8 @@ class TurnedRegion {
   }
 
  private:
+  static constexpr double kHalfPixel = 0.5 - kLeastOverlap;
+
   struct Span {
     double begin, end;
   };
@@ -139,7 +141,7 @@ class TurnedRegion {
       if (root < 0) return {1, 0};
       return {(-b - std::sqrt(root)) / a, (-b + std::sqrt(root)) / a};
     }
-    const double reach_x = half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) + 0.5;
+    const double reach_x = half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) + kHalfPixel;
     Span span = {-reach_x, reach_x};
     // Narrows the span to |dx * by + offset| < most.
     const auto cut = [&](double by, double offset, double most) {
@@ -154,7 +156,7 @@ class TurnedRegion {
 
   double reach_y() const { return half_width_ * std::abs(sin_) + half_height_ * std::abs(cos_); }
   // The distance from a pixel's centre to its farthest corner, along the axes of the region.
-  double pixel_reach() const { return (std::abs(cos_) + std::abs(sin_)) / 2; }
+  double pixel_reach() const { return (std::abs(cos_) + std::abs(sin_)) * kHalfPixel; }
   int row_of(double frame_row) const {
     const double row = (frame_row - static_cast<double>(field_.first_row)) / static_cast<double>(field_.row_step);
     return static_cast<int>(std::clamp<double>(std::floor(row), 0, field_.rows - 1));
@@ -168,8 +170,8 @@ class TurnedRegion {
              half_width_ * half_width_ * half_height_ * half_height_;
     // Two rectangles overlap if their projections on the axes of both do.
     return std::abs(u) < half_width_ + pixel_reach() && std::abs(v) < half_height_ + pixel_reach() &&
-           std::abs(dx) < 0.5 + half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) &&
-           std::abs(dy) < 0.5 + reach_y();
+           std::abs(dx) < kHalfPixel + half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) &&
+           std::abs(dy) < kHalfPixel + reach_y();
   }
 
   const Field &field_;

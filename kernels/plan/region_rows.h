@@ -12,6 +12,9 @@ namespace cudaconv {
 
 class RunUnion;
 
+// In pixels. After a quarter turn, whose sine and cosine are rounded, a rectangle thus has no pixels beside it.
+constexpr double kLeastOverlap = 1e-6;
+
 // The samples of a part that active regions filter, as runs along its rows. Overlapping regions cost no more: each
 // sample is listed once.
 class RegionRows {
@@ -39,7 +42,8 @@ class RegionRows {
 // + pixels / 64); other regions take O(their rows) in addition.
 //
 // The pixels of the frame, or of a field, that belong to a region:
-//   rectangle, rotated or not   every pixel that it touches; a pixel is a square of the frame
+//   rectangle                   every pixel that it touches; a pixel is a square of the frame
+//   rotated rectangle           every pixel that it touches by more than kLeastOverlap
 //   ellipse                     pixels whose centre is in the ellipse inscribed in all pixels that its rectangle
 //                               touches; if rotated, in the ellipse itself
 //   mask                        pixels whose centre falls on a member

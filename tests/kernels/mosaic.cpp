@@ -3,6 +3,7 @@
 // Tests the positions of a mosaic's blocks, their distribution over the threads of a GPU, and means at the limits.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "formats.h"
 #include "guarded_frame.h"
 #include "plan/mosaic.h"
+#include "plan/region_rows.h"
 #include "reference.h"
 
 namespace cudaconv::test {
@@ -334,6 +336,41 @@ void test_last_rows() {
       }
 }
 
+// Quarter turns with rounded angles. A rectangle has no pixels beside it, and each pixel of a region is in a box.
+void test_quarter_turns() {
+  const auto backend = cpu_backend();
+  const FrameLayout layout = format_named("GRAY8").layout(49, 102);
+  const auto plan = plan_of(layout, 31);
+  Random random(5);
+  GuardedFrame source(layout, {0, 3, 1, 5});
+  source.fill(random);
+  const auto filter = [&](const Region &region) {
+    GuardedFrame got = source;
+    backend->retire(backend->submit(plan, source.view(), got.view(), within({region})));
+    return got;
+  };
+  for (int turns = -4; turns <= 8; turns++)
+    for (const double off : {0.0, 1e-15, 2e-8, -2e-8, 8e-8, 1e-6, 1e-5}) {
+      Region turned = {10, 49, 34, 36};
+      turned.rotation = turns * 1.57079632679489662 + off;
+      const Regions regions = within({turned});
+      const std::string where =
+          std::to_string(turns) + " quarter turns and " + std::to_string(off * 1e9) + " nanoradians";
+      const Region upright = turns % 2 ? Region{9, 50, 36, 34} : Region{10, 49, 34, 36};
+      if (std::fabs(off) < 2.5e-8 && turned.rotation != 0) expect(filter(turned) == filter(upright), where);
+      const auto rows = region_rows(regions, *plan, Cancellation(nullptr))[0];
+      const std::vector<MosaicPart> parts = mosaic_parts(regions, *plan);
+      const MosaicBox &box = parts[0].boxes[0];
+      bool all = true;
+      for (int y = 0; y < rows->rows(); y++)
+        for (size_t i = rows->row(y).begin; i < rows->row(y).end; i++) {
+          const PixelRun &run = rows->runs()[i];
+          all = all && y >= box.y && y < box.y + box.height && run.begin >= box.x && run.end <= box.x + box.width;
+        }
+      expect(all, "all pixels are in the box: " + where);
+    }
+}
+
 }  // namespace
 
 int mosaic() {
@@ -346,6 +383,7 @@ int mosaic() {
   test_largest_sums();
   test_fields();
   test_last_rows();
+  test_quarter_turns();
   std::printf("%d failed\n", failures);
   return failures ? 1 : 0;
 }

@@ -28,10 +28,10 @@ Box box_of(const Region &r) {
     const long double dy = corner / 2 ? r.height / 2.0L : -r.height / 2.0L;
     const long double x = middle_x + dx * c - dy * s, y = middle_y + dx * s + dy * c;
     // A coordinate that is an integer except for rounding counts as that integer.
-    box.x0 = std::min(box.x0, static_cast<int64_t>(std::floor(x + 1e-6L)));
-    box.y0 = std::min(box.y0, static_cast<int64_t>(std::floor(y + 1e-6L)));
-    box.x1 = std::max(box.x1, static_cast<int64_t>(std::ceil(x - 1e-6L)));
-    box.y1 = std::max(box.y1, static_cast<int64_t>(std::ceil(y - 1e-6L)));
+    box.x0 = std::min(box.x0, static_cast<int64_t>(std::floor(x + 5e-7L)));
+    box.y0 = std::min(box.y0, static_cast<int64_t>(std::floor(y + 5e-7L)));
+    box.x1 = std::max(box.x1, static_cast<int64_t>(std::ceil(x - 5e-7L)));
+    box.y1 = std::max(box.y1, static_cast<int64_t>(std::ceil(y - 5e-7L)));
   }
   return box;
 }

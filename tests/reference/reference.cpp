@@ -741,7 +741,9 @@ double common_area(const Region &r, double left, double top, double right, doubl
 // Whether a pixel of the frame is in a rotated region.
 bool is_in_turned(const Region &r, bool ellipse, int64_t x, int64_t y) {
   const double left = static_cast<double>(x), top = static_cast<double>(y);
-  if (!ellipse) return common_area(r, left, top, left + 1, top + 1) > 1e-14;
+  // Touching a pixel by less than a millionth of it does not count.
+  constexpr double kEdge = 1e-6;
+  if (!ellipse) return common_area(r, left + kEdge, top + kEdge, left + 1 - kEdge, top + 1 - kEdge) > 1e-14;
   const double dx = left + 0.5 - (r.x + r.width / 2.0), dy = top + 0.5 - (r.y + r.height / 2.0);
   const double c = std::cos(r.rotation), s = std::sin(r.rotation);
   const double u = 2 * (dx * c + dy * s) / r.width, v = 2 * (dy * c - dx * s) / r.height;
