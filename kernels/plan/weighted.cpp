@@ -216,9 +216,11 @@ class WeightedCompiler {
       refuse("divisor=" + number_text(s_.divisor) + " is too small for the sum of the mask, " + number_text(sum) +
              "; with alpha=weighted the least is " + number_text(sum / kLargestGain));
     double above = 1, below = 1;
+    const double largest = std::ldexp(1.0, kMostOfSums - 4 - pass_.sum_bits);
     if (sum == divisor) {
       scale_for_bias(&above, &below);
-    } else if (sum == std::floor(sum) && divisor == std::floor(divisor) && sum < 0x1p52) {
+    } else if (sum == std::floor(sum) && divisor == std::floor(divisor) && sum < 0x1p52 &&
+               std::fabs(divisor) <= largest) {
       const double common = static_cast<double>(std::gcd(static_cast<int64_t>(sum), static_cast<int64_t>(divisor)));
       above = sum / common;
       below = divisor / common;

@@ -215,6 +215,22 @@ void test_bits() {
   expect_bits(settings(Mask::Gauss5), "ARGB64", 64, 64);
 }
 
+// With a large divisor, sums of many bits leave few bits for the bias. Nothing but the bias remains of the mean.
+void test_large_divisors() {
+  const FrameLayout layout = format_named("ARGB64").layout(20, 12);
+  const reference::Frame in = frame_of(layout, [](int x, int y) { return 60000 - 100 * x - y; });
+  for (const double divisor : {3e6, 1e9, 4294967295.0, -1e9})
+    for (const double bias : {0.25, 0.75}) {
+      FilterSettings s = settings(Mask::Gauss);
+      s.divisor = divisor;
+      s.bias = bias;
+      const reference::Frame out = filtered(s, layout, in);
+      const int want = static_cast<int>(bias * 65536), got = out.plane[0][1].sample[105];
+      expect(std::abs(got - want) <= 1, "divisor " + std::to_string(divisor) + ", bias " + std::to_string(bias) +
+                                            ": want " + std::to_string(want) + ", got " + std::to_string(got));
+    }
+}
+
 // Chroma of a region needs alpha beyond the windows of the alpha plane, since windows of chroma reach farther.
 void test_needed_alpha() {
   for (const bool interlaced : {false, true}) {
@@ -245,6 +261,7 @@ int weighted() {
   test_refusals();
   test_bits();
   test_needed_alpha();
+  test_large_divisors();
   std::printf("%d failed\n", failures);
   return failures ? 1 : 0;
 }
