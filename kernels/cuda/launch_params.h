@@ -91,7 +91,8 @@ struct alignas(64) PartParams {
 struct FrameParams {
   int32_t parts;
   // Device memory with the numbers of the tiles to work on, one for each block, or nullptr. Listed tiles begin where
-  // they are needed: their rows are `list_step` rows of the part apart, their columns less than a tile's width.
+  // they are needed: their rows are `list_step` rows of the part apart, their columns less than a tile's width. So they
+  // may overlap, except where has_fields().
   int32_t list_step;
   const uint32_t *tile_list;
   Border border;

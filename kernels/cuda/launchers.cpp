@@ -262,6 +262,8 @@ TileSelection DeferredLaunches::select_tiles(FrameParams &p) {
   std::vector<int32_t> first_block;
   int32_t tiles = 0;
   for (int i = 0; i < p.parts; i++) {
+    // The tiles of two rectangles may overlap.
+    if (has_fields(p.part[i]) && p.host[i].area->rectangles.size() > 1) return {list_tiles(p), true};
     for (const PixelRect &rect : p.host[i].area->rectangles) {
       PartParams part = p.part[i];
       const int32_t count = cut_rectangle(rect, p.host[i], part);

@@ -184,6 +184,12 @@ unsigned number_blocks(FrameParams &p, CountOf count_of, int64_t first = 0) {
   return static_cast<unsigned>(first);
 }
 
+// Whether the channels of a pixel are fields of one word. They are written one after the other, so no two tiles may
+// have a pixel in common: a block would take away fields that another one has just written.
+inline bool has_fields(const PartParams &part) {
+  return part.container == Container::Packed32;
+}
+
 // Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks, an estimate where
 // only some tiles are worked on. Grids have one dimension, because the other two end at 65,535.
 template <typename SizeOf>
@@ -197,7 +203,7 @@ unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileCorners corners = TileCor
     host.tile_width = size.width;
     host.row = size.row;
     host.tile_height = size.height;
-    const bool anywhere = corners == TileCorners::Anywhere;
+    const bool anywhere = corners == TileCorners::Anywhere && !has_fields(p.part[i]);
     host.step_x = anywhere ? std::gcd(size.width, aligned_columns(p.part[i], size.row)) : size.width;
     host.step_y = anywhere ? 1 : size.height;
     p.first_block[i] = static_cast<int32_t>(tiles);

@@ -366,6 +366,30 @@ void test_left_edge(Backend &backend) {
     }
 }
 
+// Pixels whose channels are fields of one word, which two blocks must not write at the same time: a GPU does that now
+// and then.
+void test_fields(Backend &backend) {
+  FilterSettings settings;
+  settings.mask = Mask::Box7;
+  settings.alpha = Alpha::Weighted;
+  Random random(13);
+  const FrameLayout layout = format_named("RGB10A2_LE").layout(640, 150);
+  const std::shared_ptr<const Plan> plan = make_plan(settings, layout);
+  Regions regions;
+  regions.active = true;
+  regions.region = {{3, 5, 500, 120, 0.1}, {520, 30, 60, 70, 0.7}, {585, 10, 50, 133, 1}};
+  GuardedFrame source(layout, {0, 0, 16, 0});
+  source.fill(random);
+  GuardedFrame want = source;
+  reference::write(reference::filter(settings, layout, reference::read(layout, source.view()), regions), layout,
+                   want.view());
+  for (int i = 0; i < 20; i++) {
+    GuardedFrame got = source;
+    backend.retire(backend.submit(plan, source.view(), got.view(), regions));
+    expect(got == want, std::string("regions of RGB10A2_LE on ") + backend.name());
+  }
+}
+
 // Bytes that belong to no pixel stay, also if rows have no gap between them.
 void test_gaps(Backend &backend) {
   const FrameLayout layout = format_named("YUY2").layout(127, 4);
@@ -580,6 +604,7 @@ void test(Backend &backend, int width, int height) {
   test_alpha(backend);
   test_long_masks(backend);
   test_left_edge(backend);
+  test_fields(backend);
   test_long_lists(backend);
   test_tiles(backend);
   test_many(backend, width, height);
