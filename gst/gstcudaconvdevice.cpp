@@ -106,7 +106,6 @@ class CudaDevice : public Device {
     return GST_IS_CUDA_BUFFER_POOL(pool) && GST_CUDA_BUFFER_POOL(pool)->context == context_->gst.get();
   }
 
-  bool is_stream_ordered() const override { return context_->stream.handle(); }
   void *stream_of(GstBuffer *buffer, bool if_pending) const override {
     return CudaStream::of(gst_buffer_peek_memory(buffer, 0), if_pending);
   }

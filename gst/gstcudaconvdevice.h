@@ -34,11 +34,9 @@ class Device {
   virtual bool owns(GstBuffer *buffer) const = 0;
   virtual bool owns(GstBufferPool *pool) const = 0;
 
-  // Whether CUDA memory belongs to a stream, on which the work on it is ordered. Where it does not, a buffer has to be
-  // complete before it is pushed.
-  virtual bool is_stream_ordered() const = 0;
-  // The CUstream that a buffer of this context belongs to. nullptr where it has none, or, with `if_pending`, where no
-  // write to it is pending.
+  // The CUstream that a buffer of this context belongs to, on which the work on it is ordered. nullptr where it has
+  // none: the buffer then has to be complete before it is pushed. With `if_pending` also where no write to it is
+  // pending.
   virtual void *stream_of(GstBuffer *buffer, bool if_pending) const = 0;
   // Tells GStreamer that all writes to the buffer are complete.
   virtual void mark_complete(GstBuffer *buffer) const = 0;

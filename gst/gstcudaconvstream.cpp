@@ -178,7 +178,7 @@ void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFla
   const bool is_input = access & GST_MAP_READ;
   const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
   mapped.emplace(buffer, context->info, layout, found, access, memory);
-  // After mapping, which uploads on the stream what the CPU has written, and does not wait for that.
+  // After mapping: mapping uploads on the stream what the CPU has written, without waiting.
   if (memory.on_device) mapped->set_stream(device->stream_of(buffer, known && !(access & GST_MAP_WRITE)));
 }
 

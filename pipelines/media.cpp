@@ -199,7 +199,7 @@ std::vector<int> interruptions() {
 void leave(int) {
   constexpr char kText[] = "\ninterrupted\n";
   for (const std::string &part : unfinished) unlink(part.c_str());
-  if (write(STDERR_FILENO, kText, sizeof kText - 1)) _exit(kExitInterrupted);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kExitInterrupted);
 }
 
@@ -213,11 +213,11 @@ AtOnce::AtOnce() {
   struct sigaction action = {}, before;
   action.sa_handler = leave;
   for (const int number : interruptions())
-    if (sigaction(number, &action, &before) == 0) before_.push_back(before);
+    if (sigaction(number, &action, &before) == 0) before_.emplace_back(number, before);
 }
 
 AtOnce::~AtOnce() {
-  for (size_t i = 0; i < before_.size(); i++) sigaction(interruptions()[i], &before_[i], nullptr);
+  for (const auto &[number, before] : before_) sigaction(number, &before, nullptr);
 }
 
 OutputFile::OutputFile(const std::string &name, const std::string &input) : name_(name), part_(name) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace media {
@@ -89,7 +90,7 @@ class AtOnce {
   AtOnce(const AtOnce &) = delete;
 
  private:
-  std::vector<struct sigaction> before_;
+  std::vector<std::pair<int, struct sigaction>> before_;  // signals and what they did
 };
 
 // Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe, a device or the

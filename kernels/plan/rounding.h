@@ -87,8 +87,8 @@ inline int shift_of(const Rounding &r, int64_t largest) {
   return shifts ? ceil_log2(divisor) : 0;
 }
 
-// floor(sqrt(x)), exact below 2^62; with kSmall below 2^46, and faster. For every x below 2^46 the float estimate is at
-// most one off, for larger ones that of a double; the comparisons correct it.
+// floor(sqrt(x)), exact below 2^62; with kSmall below 2^46, and faster. The estimate is at most one off: it is a float
+// below 2^46, a double from there on. The comparisons correct it.
 template <bool kSmall = false>
 CUDACONV_HOST_DEVICE inline uint32_t integer_sqrt(uint64_t x) {
   const bool large = !kSmall && x >> 46;

@@ -251,7 +251,6 @@ class StandinDevice : public Device {
     return G_TYPE_CHECK_INSTANCE_TYPE(pool, standin_pool_get_type()) &&
            reinterpret_cast<StandinPool *>(pool)->context == context_;
   }
-  bool is_stream_ordered() const override { return stream_ordered(); }
   void *stream_of(GstBuffer *buffer, bool if_pending) const override {
     const auto *memory = reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0));
     return if_pending && !memory->needs_sync ? nullptr : memory->stream;

@@ -55,7 +55,7 @@ struct U8x4Tile {
   ChunkedRow u8x4s;        // chunks of kChunk u8x4s, from as many pixels of each subtile; the halo in u8x4s
 };
 
-// U8x4Tile::step, of which kernels for bytes know that it is 1.
+// U8x4s of a pixel. For bytes the compiler then knows that it is one.
 template <bool kWords>
 __device__ inline int step_of(const U8x4Tile &tile) {
   return kWords ? tile.step : 1;

@@ -29,8 +29,8 @@ struct ElementStripsParams : U8x4ExtremumParams {
 };
 
 // A warp has kRows rows of results, and kRuns runs of 32 * kChunk u8x4s of each row. Lane n has the n-th kChunk u8x4s
-// of each run. Pixels of 8-bit samples have four bytes, those of 16-bit samples two, four, or eight, which are two
-// u8x4s.
+// of each run. Pixels of 8-bit samples have four bytes. Pixels of 16-bit samples have two, four or eight; eight bytes
+// are two u8x4s.
 //
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate ellipse".
 template <typename Order_, int kRuns_>

@@ -29,10 +29,11 @@ VanHerkLaunch van_herk_launch() {
           32 * Shape::kWarps,     Shape::kMinBlocks, Shape::kRowsOfRound};
 }
 
-// The kernel for a window size. Sizes 15 and 31 have kernels of their own. `three`: some pixels have three bytes, so
-// that their rows cannot be filtered as they lie in memory.
-//
-// The numbers of a shape: the largest window, whether it is the only one, groups of a row, blocks of a multiprocessor.
+// The kernels for a window size. Sizes 15 and 31 have kernels of their own. The numbers of a shape: the largest window,
+// whether it is the only one, groups of a row, blocks of a multiprocessor, and u8x4s of the largest pixel.
+
+// For 8-bit samples. `three`: some pixels have three bytes, so that their rows cannot be filtered as they lie in
+// memory.
 VanHerkLaunch choose_u8(int size, bool three) {
   using Q = U8x4Order;
   if (size == 15 && !three) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4>>();
@@ -42,7 +43,8 @@ VanHerkLaunch choose_u8(int size, bool three) {
   return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
 }
 
-// `step`: u8x4s of a pixel. If that is one, rows of the largest shape have less of a halo, so that two blocks fit.
+// For 16-bit samples. `step`: u8x4s of a pixel. If that is one, rows of the largest shape have less of a halo, so that
+// two blocks fit.
 VanHerkLaunch choose_u16(int size, int step) {
   using Q = U16x2Order;
   if (size <= 9) return van_herk_launch<VanHerkShape<Q, 9, false, 16, 4>>();
