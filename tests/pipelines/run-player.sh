@@ -383,7 +383,9 @@ expect_unless "$no_h264" "an interruption before the first frame" is_interrupted
 expect "a termination before the first frame" is_interrupted_early early.webm TERM
 expect "a terminal that closes" hangs_up hung.webm
 expect "output that nobody reads" loses_its_reader unread.webm
-expect "a narrow terminal" fits_terminal
+no_terminal=
+python3 -c 'import pty; pty.openpty()' 2>/dev/null || no_terminal="no pseudo-terminal can be made"
+expect_unless "$no_terminal" "a narrow terminal" fits_terminal
 expect "a name with a colon" named "scene:1"
 expect "values that a property does not take" refuses_values
 expect "options that are out of range" refuses_numbers
