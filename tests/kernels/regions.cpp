@@ -369,24 +369,38 @@ void test_left_edge(Backend &backend) {
 // Pixels whose channels are fields of one word, which two blocks must not write at the same time: a GPU does that now
 // and then.
 void test_fields(Backend &backend) {
-  FilterSettings settings;
-  settings.mask = Mask::Box7;
-  settings.alpha = Alpha::Weighted;
+  struct Case {
+    FilterSettings settings;
+    int width, height;
+    std::vector<Region> region;
+  };
+  Case cases[2] = {{{}, 666, 456, {{183, 146, 305, 213, 1.38}, {403, 265, 70, 272, 0.32}}}, {{}, 923, 420, {}}};
+  cases[0].settings.mask = Mask::Gauss3;
+  cases[0].settings.alpha = Alpha::Weighted;
+  cases[1].settings.mask = Mask::Sobel;
+  cases[1].settings.method = Method::Blocked;
   Random random(13);
-  const FrameLayout layout = format_named("RGB10A2_LE").layout(640, 150);
-  const std::shared_ptr<const Plan> plan = make_plan(settings, layout);
-  Regions regions;
-  regions.active = true;
-  regions.region = {{3, 5, 500, 120, 0.1}, {520, 30, 60, 70, 0.7}, {585, 10, 50, 133, 1}};
-  GuardedFrame source(layout, {0, 0, 16, 0});
-  source.fill(random);
-  GuardedFrame want = source;
-  reference::write(reference::filter(settings, layout, reference::read(layout, source.view()), regions), layout,
-                   want.view());
-  for (int i = 0; i < 20; i++) {
-    GuardedFrame got = source;
-    backend.retire(backend.submit(plan, source.view(), got.view(), regions));
-    expect(got == want, std::string("regions of RGB10A2_LE on ") + backend.name());
+  for (int i = 0; i < 17; i++) {
+    Case &c = cases[1];
+    c.region.push_back({within(random, 0, 900), within(random, 0, 400), within(random, 10, 220),
+                        within(random, 10, 100), i % 2 ? 0 : within(random, 0, 100) / 50.0});
+  }
+  for (const Case &c : cases) {
+    const FrameLayout layout = format_named("RGB10A2_LE").layout(c.width, c.height);
+    const std::shared_ptr<const Plan> plan = make_plan(c.settings, layout);
+    Regions regions;
+    regions.active = true;
+    regions.region = c.region;
+    GuardedFrame source(layout, {0, 0, 16, 0});
+    source.fill(random);
+    GuardedFrame want = source;
+    reference::write(reference::filter(c.settings, layout, reference::read(layout, source.view()), regions), layout,
+                     want.view());
+    for (int i = 0; i < 40; i++) {
+      GuardedFrame got = source;
+      backend.retire(backend.submit(plan, source.view(), got.view(), regions));
+      expect(got == want, std::string("regions of RGB10A2_LE on ") + backend.name());
+    }
   }
 }
 
