@@ -11,6 +11,7 @@ At the end it says how many faces were found in how many frames. cudaconv-privac
 """
 import argparse
 import collections
+import contextlib
 import ctypes
 import os
 import signal
@@ -53,20 +54,21 @@ def parse_options():
     return parser.parse_intermixed_args()  # options may come after the file
 
 
-def is_value(spec, text):
-    """Whether the property takes this value. Gst.util_set_object_arg() ignores others, and does not say so."""
+def set_value(hider, spec, text):
+    """Returns false where the property does not take this value: Gst.util_set_object_arg() does not say so."""
     kind = spec.value_type
-    if kind == GObject.TYPE_STRING:
-        return True
     if kind == GObject.TYPE_BOOLEAN:
-        return text.lower() in ("true", "false", "yes", "no", "1", "0")
-    if kind.is_a(GObject.TYPE_ENUM):
-        return text in [value.value_nick for value in spec.enum_class.__enum_values__.values()]
-    try:
-        number = float(text) if kind == GObject.TYPE_DOUBLE else int(text)
-    except ValueError:
-        return False
-    return spec.minimum <= number <= spec.maximum
+        if text.lower() not in ("true", "false", "yes", "no", "1", "0"):
+            return False
+    elif kind != GObject.TYPE_STRING and not kind.is_a(GObject.TYPE_ENUM):
+        try:
+            number = float(text) if kind == GObject.TYPE_DOUBLE else int(text)
+        except ValueError:
+            return False
+        if not spec.minimum <= number <= spec.maximum:
+            return False
+    Gst.util_set_object_arg(hider, spec.name, text)
+    return not kind.is_a(GObject.TYPE_ENUM) or hider.get_property(spec.name).value_nick == text
 
 
 def set_property(hider, setting):
@@ -74,9 +76,8 @@ def set_property(hider, setting):
     spec = hider.find_property(name)
     if not equals or not spec or not spec.flags & GObject.ParamFlags.WRITABLE:
         raise Failure(f"{setting} is not PROPERTY=VALUE of cudaconv; gst-inspect-1.0 cudaconv lists its properties")
-    if not is_value(spec, text):
+    if not set_value(hider, spec, text):
         raise Failure(f"{setting} is not a value of that property; gst-inspect-1.0 cudaconv lists its values")
-    Gst.util_set_object_arg(hider, name, text)
 
 
 def c_function(library, name, *arguments):
@@ -109,8 +110,10 @@ def make_checker(regions):
     def check(pad, info):
         event = info.get_event()
         if event.type == Gst.EventType.CAPS:
-            size = event.parse_caps().get_structure(0)
-            width, height = size.get_value("width"), size.get_value("height")
+            caps = event.parse_caps().get_structure(0)
+            # python3-gst-1.0 of GStreamer 1.26 wraps the structure in a context manager.
+            with caps if hasattr(caps, "__enter__") else contextlib.nullcontext(caps) as size:
+                width, height = size.get_value("width"), size.get_value("height")
             for region in regions:
                 if region[0] >= width or region[1] >= height:
                     text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"

@@ -60,19 +60,17 @@ for at in range(0, len(a), frame):
 END
 }
 by_hand() { # COMMAND...: hides two rectangles, side by side, in each frame
-  "$@" --region=40,30,50,61 --region=90,30,31,61 -o hidden.rgb clip.mkv
-  "$@" --region=40,30,50,61 -o plain.rgb clip.mkv mask=identity
   # roi-grow: a fifth of 50 pixels to the left, of 61 above and below, of 31 to the right
-  differs hidden.rgb plain.rgb 160 120 29 17 99 87 40 30 81 61
+  "$@" --region=40,30,50,61 --region=90,30,31,61 -o hidden.rgb clip.mkv &&
+    "$@" --region=40,30,50,61 -o plain.rgb clip.mkv mask=identity &&
+    differs hidden.rgb plain.rgb 160 120 29 17 99 87 40 30 81 61
 }
 exactly_by_hand() { # COMMAND...
-  "$@" --region=41,31,50,60 -o hidden.rgb clip.mkv roi-grow=0
-  differs hidden.rgb plain.rgb 160 120 41 31 50 60
+  "$@" --region=41,31,50,60 -o hidden.rgb clip.mkv roi-grow=0 && differs hidden.rgb plain.rgb 160 120 41 31 50 60
 }
 face() { # COMMAND...
-  "$@" -o hidden.rgb "$face"
-  "$@" -o plain.rgb "$face" mask=identity
-  differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
+  "$@" -o hidden.rgb "$face" && "$@" -o plain.rgb "$face" mask=identity &&
+    differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
 }
 turned() { # COMMAND...: a clip by a turned camera is upright, for the detector too
   gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,width=160,height=120 \
@@ -83,9 +81,9 @@ with open("turned.mov", "r+b") as clip:
     clip.seek(clip.read().index(b"tkhd") + 44)
     clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
 END
-  "$@" --region=41,101,50,50 -o hidden.rgb turned.mov roi-grow=0
-  "$@" --region=41,101,50,50 -o plain.rgb turned.mov roi-grow=0 mask=identity
-  differs hidden.rgb plain.rgb 120 160 41 101 50 50
+  "$@" --region=41,101,50,50 -o hidden.rgb turned.mov roi-grow=0 &&
+    "$@" --region=41,101,50,50 -o plain.rgb turned.mov roi-grow=0 mask=identity &&
+    differs hidden.rgb plain.rgb 120 160 41 101 50 50
 }
 of_readme() { # from a detailed picture, whose buffers have other references, into a file, with its region and without
   local source='videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 kt=5 ! video/x-raw,format=RGB'
