@@ -225,31 +225,39 @@ void add_text(Converter *c, GstPad *pad) {
 
 constexpr char kH264[] = "video/x-h264";
 
+bool is_interlaced(const GstCaps *video) {
+  const gchar *mode = gst_structure_get_string(gst_caps_get_structure(video, 0), "interlace-mode");
+  return mode && std::strcmp(mode, "progressive");
+}
+
 // VP8 and VP9 have no fields: players show both at once.
 void warn_of_fields(const GstCaps *format, const GstCaps *video) {
-  const gchar *mode = gst_structure_get_string(gst_caps_get_structure(video, 0), "interlace-mode");
-  if (!mode || !std::strcmp(mode, "progressive") || gst_structure_has_name(gst_caps_get_structure(format, 0), kH264))
-    return;
+  if (!is_interlaced(video) || gst_structure_has_name(gst_caps_get_structure(format, 0), kH264)) return;
   const Owned<gchar> name(gst_pb_utils_get_codec_description(format));
   std::fprintf(stderr, "warning: the video is interlaced, which %s does not keep\n", name.get());
 }
 
-// Video of an odd size is not written as H.264, which halves the chroma planes of both directions.
+// Video of an odd size is not written as H.264, which halves the chroma planes of both directions. Each field of
+// interlaced video has its own chroma rows.
 void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   if (!c->filter) return drop(c, pad, "a second video");
   GstElement *size = make("capsfilter");
   const Owned<GstPad> sized(gst_element_get_static_pad(size, "src"));
   add(c, {make("queue"), c->filter.get(), size}, pad, nullptr);
   c->filter.reset();  // now the pipeline's
+  const bool fields = is_interlaced(caps);
+  const std::string takes = fields ? "H.264 takes interlaced video only of even widths, and of heights divisible by 4"
+                                   : "H.264 takes only even sizes";
   if (gst_structure_has_name(gst_caps_get_structure(c->video.get(), 0), kH264))
     gst_util_set_object_arg(G_OBJECT(size), "caps",  // a scaler in the filter obeys it
-                            "video/x-raw(ANY),width=[2,2147483646,2],height=[2,2147483646,2]");
+                            fields ? "video/x-raw(ANY),width=[2,2147483646,2],height=[4,2147483644,4]"
+                                   : "video/x-raw(ANY),width=[2,2147483646,2],height=[2,2147483646,2]");
   const Owned<GstCaps> possible(gst_pad_peer_query_caps(pad, nullptr));
   if (!gst_caps_can_intersect(possible.get(), caps)) {
     c->video.reset(find_format(c->container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER, kH264));
-    if (!c->video) throw Failure("H.264 takes only even sizes: write .webm or .mkv instead");
+    if (!c->video) throw Failure(takes + ": write .webm or .mkv instead");
     const Owned<gchar> other(gst_pb_utils_get_codec_description(c->video.get()));
-    std::fprintf(stderr, "warning: H.264 takes only even sizes: the video is written as %s\n", other.get());
+    std::fprintf(stderr, "warning: %s: the video is written as %s\n", takes.c_str(), other.get());
     g_object_set(size, "caps", nullptr, nullptr);
   }
   warn_of_fields(c->video.get(), caps);

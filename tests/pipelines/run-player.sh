@@ -114,8 +114,8 @@ says_what_is_interlaced() {
   gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,width=160,height=120,framerate=25/1,interlace-mode=interleaved \
     ! matroskamux ! filesink location=fields.mkv </dev/null
   "$player" -q -o fields.webm fields.mkv mask=box3 2>&1 | tee said
-  grep -q 'the video is interlaced, which VP8 does not keep' said
-  ! "$player" -q -o frames.webm clip.mkv mask=box3 2>&1 | grep interlaced
+  grep -q 'the video is interlaced, which VP8 does not keep' said &&
+    ! "$player" -q -o frames.webm clip.mkv mask=box3 2>&1 | grep interlaced
 }
 leaves_ass_out() { # WebM has no subtitles of this kind
   printf 'Dialogue: text' >ass
@@ -159,6 +159,15 @@ takes_odd_sizes() {
   "$player" -q -o odd.mkv --width=161 clip.mkv mask=box3 2>odd && rgb_of odd.mkv odd.raw || return
   cat odd
   grep -q "H.264 takes only even sizes: the video is written as VP8" odd && [ "$(stat -c %s odd.raw)" = $((50 * 121 * 484)) ]
+}
+takes_fields() { # each has its own rows of chroma in H.264; --width gives a height that fits
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,width=160,height=122,framerate=25/1,interlace-mode=interleaved \
+    ! matroskamux ! filesink location=fields122.mkv </dev/null
+  local rule="H.264 takes interlaced video only of even widths, and of heights divisible by 4"
+  "$player" -q -o lines.mkv fields122.mkv mask=box3 2>&1 | tee said && rgb_of lines.mkv lines.raw &&
+    grep -q "$rule: the video is written as VP8" said && [ "$(stat -c %s lines.raw)" = $((3 * 122 * 480)) ] &&
+    refuses "$rule: write .webm or .mkv instead" fields122.mkv -o refused.mp4 mask=box3 &&
+    "$player" -q -o lines.mp4 --width=200 fields122.mkv mask=box3 && [ "$(frames_of lines.mp4)" = 3 ]
 }
 is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
   local code=0
@@ -348,7 +357,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..54"
+echo "1..55"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -376,6 +385,7 @@ expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
 expect_unless "$no_h264$no_aac" "surround sound into MP4" mixes_surround
 expect_unless "$no_h264" "an odd size into MP4" takes_even_sizes
 expect_unless "$no_h264" "an odd size into Matroska" takes_odd_sizes
+expect_unless "$no_h264" "fields into H.264" takes_fields
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
 expect "an interrupted WebM" is_interrupted cut.webm
 expect "a second interruption" is_given_up none.webm
