@@ -73,9 +73,20 @@ void Flight::resume(bool by_source_pad) {
       start_task = wants_task_ && !runs_task_ && !halts_ && source_is_active_;
       if (start_task) runs_task_ = true;
     }
-    if (start_task) gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run_task, this, nullptr);
+    if (start_task && !gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run_task, this, nullptr)) forget_task();
   }
   set_pool_flushing(false);
+}
+
+// Drops a task for which the system has no thread: to wait for its end would take for ever. Frames go one by one.
+void Flight::forget_task() {
+  GstPad *const pad = GST_BASE_TRANSFORM_SRC_PAD(trans_);
+  GST_OBJECT_LOCK(pad);
+  const Ref<GstTask> task(std::exchange(GST_PAD_TASK(pad), nullptr));
+  GST_OBJECT_UNLOCK(pad);
+  gst_task_stop(task.get());  // a thread may take it later, and ends at once
+  std::lock_guard<std::mutex> guard(lock_);
+  runs_task_ = false;
 }
 
 void Flight::halt(bool by_source_pad) {

@@ -92,6 +92,7 @@ class Flight {
 
   void set_start(Start start);
   static void run_task(gpointer flight);
+  void forget_task();
   void note_pace();
   bool comes_fast() const;
   void land_finished(std::unique_lock<std::mutex> &guard, guint most);

@@ -379,7 +379,7 @@ bool Path::ends_frames(GstEvent *event) const {
 void Path::set_alarm(gint64 after) {
   std::lock_guard<std::mutex> guard(lock_);
   const gint64 before = std::exchange(alarm_, waiting_.empty() ? 0 : g_get_monotonic_time() + after);
-  if (!alarm_ || before) return;
+  if (!alarm_ || (before && watcher_)) return;
   const auto watch = [](gpointer path) -> gpointer {
     static_cast<Path *>(path)->watch();
     return nullptr;

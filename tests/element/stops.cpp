@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Elements that are stopped in one of their own threads while frames wait: by pad probes and by handlers of messages.
+// Elements whose threads the system refuses.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -17,12 +18,23 @@ using namespace cudaconv::test;
 namespace {
 thread_local bool is_streaming_thread = true;
 int calls_elsewhere = 0;
+std::atomic<int> threads_to_refuse{0};
 }  // namespace
 
 extern "C" GstBufferPool *gst_base_transform_get_buffer_pool(GstBaseTransform *trans) {
   if (!is_streaming_thread) calls_elsewhere++;
   return reinterpret_cast<GstBufferPool *(*)(GstBaseTransform *)>(
       dlsym(RTLD_NEXT, "gst_base_transform_get_buffer_pool"))(trans);
+}
+
+// Replaces the system's function, to act like a limit on processes.
+extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*call)(void *), void *data) {
+  if (threads_to_refuse > 0) {
+    threads_to_refuse--;
+    return EAGAIN;
+  }
+  return reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, call,
+                                                                                         data);
 }
 
 namespace {
@@ -240,6 +252,60 @@ GST_START_TEST(pads_change_at_the_same_time) {
 }
 GST_END_TEST;
 
+// Frames that wait in vain need a thread of their own. Here the system refuses the first attempt to start it.
+GST_START_TEST(a_thread_that_is_refused_once_is_started_later) {
+  Harness h(kWaits, info());
+  const Ref<GstBufferPool> pool(gst_buffer_pool_new());
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  gst_buffer_pool_config_set_params(config, nullptr, kSize, 3, 3);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+  GstBuffer *frames[3];  // upstream keeps the last one
+  for (GstBuffer *&frame : frames)
+    fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+  threads_to_refuse = 1;
+  for (int i = 0; i < 2; i++) {
+    draw(frames[i], i);
+    fail_unless_equals_int(gst_harness_push(h.get(), frames[i]), GST_FLOW_OK);
+  }
+  fail_unless_equals_int(threads_to_refuse, 0);
+  check_hidden(h, 1);
+  gst_buffer_unref(frames[2]);
+  gst_harness_push_event(h.get(), gst_event_new_eos());
+  h.take_one(GST_MESSAGE_WARNING);  // upstream has too few buffers
+  gst_buffer_pool_set_active(pool.get(), FALSE);
+}
+GST_END_TEST;
+
+// The task of the source pad has no thread either.
+GST_START_TEST(frames_go_one_by_one_without_threads) {
+  gst_check_add_log_filter("GStreamer", G_LOG_LEVEL_WARNING,
+                           g_regex_new("failed to create thread", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, nullptr),
+                           nullptr, nullptr, nullptr);
+  threads_to_refuse = 1000;
+  {
+    Harness h("mask=fill roi-meta=true", info());
+    push_frames(h, 6);
+    check_hidden(h, 6);
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    gst_harness_push_event(h.get(), gst_event_new_flush_start());
+    gst_harness_push_event(h.get(), gst_event_new_flush_stop(TRUE));
+    gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
+    push_frames(h, 6);
+    check_hidden(h, 6);
+    gst_element_set_state(h.element(), GST_STATE_NULL);
+    threads_to_refuse = 0;
+    gst_element_set_state(h.element(), GST_STATE_PLAYING);
+    gst_harness_push_event(h.get(), gst_event_new_stream_start("again"));
+    h.set_caps(info());
+    gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
+    push_frames(h, 6);
+    check_hidden(h, 6);
+  }
+  gst_check_clear_log_filter();
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("stops");
   TCase *tc = tcase_create("general");
@@ -249,6 +315,8 @@ Suite *make_suite() {
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, pads_change_at_the_same_time);
+  tcase_add_test(tc, a_thread_that_is_refused_once_is_started_later);
+  tcase_add_test(tc, frames_go_one_by_one_without_threads);
   return suite;
 }
 
