@@ -98,6 +98,8 @@ void Flight::halt(bool by_source_pad) {
     interruptions_++;
     halts_++;
     source_is_active_ &= !by_source_pad;
+    // The base class stops the element when those that have entered have left. Queries reach inactive pads, too.
+    if (!by_source_pad) start_ = Start::Stopped;
     stop_task = runs_task_;
   }
   changed_.notify_all();
@@ -118,7 +120,6 @@ void Flight::stop() {
   }
   halt(false);
   set_pool(nullptr);
-  set_start(Start::Stopped);
 }
 
 void Flight::begin_flush() {

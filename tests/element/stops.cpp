@@ -252,6 +252,24 @@ GST_START_TEST(pads_change_at_the_same_time) {
 }
 GST_END_TEST;
 
+// The base class waits for the streaming thread before it stops the element. A query that comes later must not enter.
+GST_START_TEST(no_query_enters_an_element_that_is_being_stopped) {
+  Harness h("mask=fill", info());
+  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "sink"));
+  const Ref<GstCaps> caps(gst_pad_get_current_caps(pad.get()));
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+  fail_unless(gst_pad_query(pad.get(), query.get()));
+  GST_PAD_STREAM_LOCK(pad.get());
+  std::thread stops([&] { gst_pad_set_active(pad.get(), FALSE); });
+  g_usleep(100000);  // until it waits for the lock
+  const Ref<GstQuery> late(gst_query_new_allocation(caps.get(), TRUE));
+  fail_unless(!gst_pad_query(pad.get(), late.get()));
+  GST_PAD_STREAM_UNLOCK(pad.get());
+  stops.join();
+  fail_unless(gst_pad_set_active(pad.get(), TRUE));
+}
+GST_END_TEST;
+
 // Frames that wait in vain need a thread of their own. Here the system refuses the first attempt to start it.
 GST_START_TEST(a_thread_that_is_refused_once_is_started_later) {
   Harness h(kWaits, info());
@@ -315,6 +333,7 @@ Suite *make_suite() {
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, pads_change_at_the_same_time);
+  tcase_add_test(tc, no_query_enters_an_element_that_is_being_stopped);
   tcase_add_test(tc, a_thread_that_is_refused_once_is_started_later);
   tcase_add_test(tc, frames_go_one_by_one_without_threads);
   return suite;
