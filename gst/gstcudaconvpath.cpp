@@ -247,7 +247,7 @@ std::optional<int64_t> Path::oldest() const {
 // Whether no later frame can add regions to a waiting one. Backwards, later frames precede it in stream time, so
 // roi-hold counts, not roi-lookahead.
 bool Path::is_due(const Waiting &waiting) const {
-  if (!context_ || context_->passthrough() || !waiting.regions.is_timed) return true;
+  if (!context_ || context_->is_identity() || !waiting.regions.is_timed) return true;
   const RoiSettings &roi = context_->settings.roi;
   if (!roi.meta || !roi.lookahead) return true;
   const guint64 wait = trans_->segment.rate < 0 ? roi.hold : roi.lookahead;
@@ -538,7 +538,8 @@ GstFlowReturn Path::filter(Waiting item) {
   bool marked;
   RoiList regions = session_.regions_in_force(*context, item.regions, trans_->segment, &marked);
   session_.count_frame(*context, item.regions, marked);
-  if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Drop) return drop(in.get());
+  // With mask=identity no frame is dropped, whether it is passed on or copied to other memory.
+  if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Drop && !context->is_identity()) return drop(in.get());
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Filter) regions.everywhere = true;
   auto frame = std::make_unique<Frame>();
   frame->context = context;

@@ -536,7 +536,7 @@ GstClockTime Session::lookahead() const {
   const std::shared_ptr<const StreamContext> context = this->context();
   const std::shared_ptr<const Published> published = properties_.published();
   const Settings &settings = context ? context->settings : published->configuration.settings;
-  if (!settings.roi.meta || (context ? context->passthrough() : settings.filter.mask == Mask::Identity)) return 0;
+  if (!settings.roi.meta || settings.filter.mask == Mask::Identity) return 0;
   // A frame leaves when the first frame comes that is at least roi-lookahead later.
   const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
   if (!context || wait == 0) return wait;

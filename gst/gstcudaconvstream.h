@@ -93,7 +93,8 @@ struct StreamContext {
   // The plans for the views of `buffer` and their regions, where the regions `found` are in force. For the sink pad's
   // streaming thread alone.
   std::vector<PlannedView> plan_regions(GstBuffer *buffer, const RoiList &found) const;
-  bool passthrough() const { return settings.filter.mask == Mask::Identity && cuda_in == cuda_out; }
+  bool is_identity() const { return settings.filter.mask == Mask::Identity; }
+  bool passthrough() const { return is_identity() && cuda_in == cuda_out; }
   // Nanoseconds per buffer by the caps' framerate; 0 where they have none.
   GstClockTime buffer_duration() const;
 };

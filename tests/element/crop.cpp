@@ -408,7 +408,7 @@ GST_START_TEST(identity_crops_for_downstream_that_takes_no_rectangles) {
     for (const Rectangle &r : kRectangles) {
       Random random = seeded();
       const Cropped in(info_of(format, kWidth, kHeight), r, random);
-      const auto h = harness_before(false, "mask=identity", in.info);
+      const auto h = harness_before(false, "mask=identity roi-meta=true roi-unmarked=drop", in.info);
       const Ref<GstBuffer> out = h->filter(in.frame.get());
       fail_unless_plain(out.get(), in.info);
       fail_unless(same_samples(in.copy.get(), out.get(), in.info), "%s, %s", format, text_of(r).c_str());

@@ -83,6 +83,23 @@ GST_START_TEST(identity_moves_frames_from_one_memory_to_the_other) {
 }
 GST_END_TEST;
 
+// As in passthrough.
+GST_START_TEST(identity_drops_no_frame_and_lets_none_wait) {
+  const GstVideoInfo info = video_info("NV12", 37, 16);
+  Random random = seeded();
+  for (bool device_in : {false, true}) {
+    const std::unique_ptr<Harness> h = harness_between(
+        "mask=identity roi-meta=true roi-unmarked=drop roi-lookahead=1000000000", info, device_in, !device_in);
+    const Ref<GstBuffer> in = random_frame(info, random);
+    const Ref<GstBuffer> pushed =
+        device_in ? DeviceMemory::of(h->element())->copy(in.get(), info) : Ref<GstBuffer>(gst_buffer_ref(in.get()));
+    const Ref<GstBuffer> out = h->filter(pushed.get());
+    fail_unless(same_samples(in.get(), out.get(), info));
+    fail_unless_equals_uint64(gst_harness_query_latency(h->get()), 0);
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(every_format_of_cuda_memory_filters) {
   const Ref<GstElement> element = new_element("");
   gst_element_set_bus(element.get(), nullptr);
@@ -684,6 +701,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_go_from_either_memory_into_either);
   tcase_add_test(tc, the_cpu_also_takes_and_delivers_cuda_memory);
   tcase_add_test(tc, identity_moves_frames_from_one_memory_to_the_other);
+  tcase_add_test(tc, identity_drops_no_frame_and_lets_none_wait);
   tcase_add_test(tc, every_format_of_cuda_memory_filters);
   tcase_add_test(tc, the_memory_follows_what_downstream_names);
   tcase_add_test(tc, elements_in_a_row_keep_frames_on_the_device);
