@@ -257,6 +257,11 @@ void Flight::drain() {
   changed_.wait(guard, [this] { return stopped_ || !runs_task_ || (frames_.empty() && !landing_); });
 }
 
+void Flight::keep_flow(GstFlowReturn flow) {
+  if (flow != GST_FLOW_OK) drain();
+  note_flow(flow);
+}
+
 void Flight::forget_eos() {
   std::lock_guard<std::mutex> guard(lock_);
   if (flow_ == GST_FLOW_EOS) flow_ = GST_FLOW_OK;
@@ -322,12 +327,13 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
     on_device_--;
   }
   changed_.notify_all();
-  keep_flow(flow);
+  note_flow(flow);
   if (pushes && (drop || !out)) lost_ = true;
-  if (out && flow == GST_FLOW_OK && !drop && !stopped_) keep_flow(push_now(std::move(out)));
+  if (out && flow == GST_FLOW_OK && !drop && !stopped_) note_flow(push_now(std::move(out)));
 }
 
-void Flight::keep_flow(GstFlowReturn flow) {
+// Notes the flow return of a frame in flight: those behind it are dropped.
+void Flight::note_flow(GstFlowReturn flow) {
   if (flow == GST_FLOW_OK) return;
   GST_DEBUG_OBJECT(trans_, "a frame in flight ended with %s", gst_flow_get_name(flow));
   {

@@ -67,7 +67,8 @@ class Flight {
   // Waits until all frames have been pushed and nothing is left on the device, or until a flush or halt(). A flow
   // return other than OK is kept for the next submit() or push(), the first one where there are several.
   void drain();
-  // Keeps a flow return for the next submit() or push(), unless it is OK or there is one already. Any thread may call.
+  // Keeps a flow return for the next submit() or push(), unless it is OK or there is one already. The frames in flight
+  // come out first. Any thread but the task may call.
   void keep_flow(GstFlowReturn flow);
   // Returns the flow return that was kept, once. Where there is one, waits until the frames in flight are dropped.
   GstFlowReturn take_flow();
@@ -103,6 +104,7 @@ class Flight {
   GstFlowReturn finish(Frame &frame);
   void abandon(Frame &frame);
   void land(std::unique_ptr<Frame> frame, bool drop);
+  void note_flow(GstFlowReturn flow);
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
   void count(Engine &engine, size_t views);
   void set_pool_flushing(bool flushing);

@@ -447,6 +447,31 @@ GST_START_TEST(events_follow_a_frame_that_is_refused) {
 }
 GST_END_TEST;
 
+// Frames before one that cannot be filtered come out, though they are in flight when that one fails.
+GST_START_TEST(frames_before_one_that_fails_come_out) {
+  const GstVideoInfo info = video_info("RGBA", 320, 240);
+  Harness h("mask=dilate size=9 roi-meta=true roi-unmarked=filter roi-lookahead=10000000000", info);
+  Random random = seeded();
+  std::vector<Ref<GstBuffer>> in;
+  for (int i = 0; i < 3; i++) {
+    in.push_back(random_frame(info, random));
+    GST_BUFFER_PTS(in.back().get()) = i * kFrame;
+    fail_unless_equals_int(h.push(in.back().get()), GST_FLOW_OK);
+  }
+  GstBuffer *const small = gst_buffer_new_allocate(nullptr, 100, nullptr);
+  GST_BUFFER_PTS(small) = 3 * kFrame;
+  fail_unless_equals_int(gst_harness_push(h.get(), small), GST_FLOW_OK);
+  push_event(h, gst_event_new_eos());
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), in.size());
+  for (const Ref<GstBuffer> &frame : in) {
+    const Ref<GstBuffer> out = h.pull();
+    assert_filtered(frame.get(), out.get(), info, "mask=dilate size=9");
+  }
+  assert_same_text(h.take_one(GST_MESSAGE_ERROR).text,
+                   "An input buffer of 100 bytes is too small for its caps: a frame of 320x240 RGBA takes 307200.");
+}
+GST_END_TEST;
+
 // ---- Few buffers ----------------------------------------------------------------------------------------------------
 
 // Upstream has a pool of few buffers and waits for one when all are used. The oldest frame leaves early, with the
@@ -881,6 +906,7 @@ Suite *make_suite() {
   tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
+  tcase_add_test(tc, frames_before_one_that_fails_come_out);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
