@@ -43,6 +43,12 @@ GST_START_TEST(only_the_rectangles_are_filtered) {
 }
 GST_END_TEST;
 
+// The GPU adds up only the columns of the frame that the region's windows reach.
+GST_START_TEST(a_region_of_a_wide_frame_has_the_means_of_large_windows) {
+  check_settings(video_info("NV12", 552, 12), "mask=box size=115", "roi='463,0,45,1'", {{{463, 0, 45, 1}}});
+}
+GST_END_TEST;
+
 // A chroma sample is filtered if any of its pixels is, at any position of regions, and also with roi-invert.
 GST_START_TEST(chroma_shows_nothing_of_a_region) {
   Random random = seeded();
@@ -455,6 +461,7 @@ static Suite *make_suite() {
   TCase *tc = tcase_create("roi");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, only_the_rectangles_are_filtered);
+  tcase_add_test(tc, a_region_of_a_wide_frame_has_the_means_of_large_windows);
   tcase_add_test(tc, chroma_shows_nothing_of_a_region);
   tcase_add_test(tc, polygons_have_the_pixels_whose_centre_is_inside);
   tcase_add_test(tc, percentages_are_fractions_of_the_picture);

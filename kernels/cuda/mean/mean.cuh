@@ -175,11 +175,13 @@ __device__ inline void add_up_line(SumsTogether<Sum, kChannels> *line, int lengt
   }
 }
 
+// The sum of a window that is not filtered may be any number, see enqueue_columns(): its product wraps around.
 template <typename Sum>
 __device__ inline uint32_t round_mean(const MeanParams &p, Sum sum) {
   const Rounding &rounding = p.rounding[0];
   if (rounding.wide) return static_cast<uint32_t>(round_to_sample(static_cast<int64_t>(sum) * p.factor, rounding));
-  return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(sum) * p.factor, rounding));
+  const auto product = static_cast<uint32_t>(sum) * static_cast<uint32_t>(p.factor);
+  return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(product), rounding));
 }
 
 // A block makes a row of results, or a part of it. The line has a pixel of zeros, then the pixels that windows reach,
