@@ -243,7 +243,9 @@ static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirecti
                        mask == Mask::Identity);
 }
 
-static gboolean gst_cuda_conv_get_unit_size(GstBaseTransform *trans, GstCaps *caps, gsize *size) {
+// The size of a frame, whatever the size of the one that it is made of, whose rows may have gaps.
+static gboolean gst_cuda_conv_transform_size(GstBaseTransform *trans, GstPadDirection, GstCaps *, gsize, GstCaps *caps,
+                                             gsize *size) {
   GstVideoInfo info;
   if (!gst_video_info_from_caps(&info, caps)) {
     GST_WARNING_OBJECT(trans, "not video caps: %" GST_PTR_FORMAT, caps);
@@ -540,7 +542,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->stop = GST_DEBUG_FUNCPTR(gst_cuda_conv_stop);
   trans_class->transform_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_caps);
   trans_class->fixate_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_fixate_caps);
-  trans_class->get_unit_size = GST_DEBUG_FUNCPTR(gst_cuda_conv_get_unit_size);
+  trans_class->transform_size = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_size);
   trans_class->set_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_set_caps);
   trans_class->sink_event = GST_DEBUG_FUNCPTR(gst_cuda_conv_sink_event);
   trans_class->query = GST_DEBUG_FUNCPTR(gst_cuda_conv_query);

@@ -423,6 +423,26 @@ GST_START_TEST(identity_crops_for_downstream_that_takes_no_rectangles) {
 }
 GST_END_TEST;
 
+// Frames wait for later ones while the mask becomes identity, which passes frames and needs no pool until one of those
+// that wait has a rectangle. Its rows are longer than the rectangle.
+GST_START_TEST(frames_wait_while_the_mask_becomes_identity) {
+  Random random = seeded();
+  const Cropped in(info_of("GRAY8", kWidth, kHeight), kRectangles[2], random);
+  const auto h = harness_before(false, "roi-meta=true roi-lookahead=1000000000", in.info);
+  const Ref<GstBuffer> plain = random_frame(in.info, random);
+  GST_BUFFER_PTS(plain.get()) = 0;
+  GST_BUFFER_PTS(in.frame.get()) = 1;
+  fail_unless_equals_int(h->push(plain.get()), GST_FLOW_OK);
+  fail_unless_equals_int(h->push(in.frame.get()), GST_FLOW_OK);
+  h->set("mask=identity");
+  fail_unless_equals_int(h->push(plain.get()), GST_FLOW_OK);
+  const Ref<GstBuffer> first = h->pull(), second = h->pull();
+  fail_unless(same_samples(plain.get(), first.get(), in.info));
+  fail_unless_plain(second.get(), in.info);
+  fail_unless(same_samples(in.copy.get(), second.get(), in.info));
+}
+GST_END_TEST;
+
 GST_START_TEST(the_mask_changes_while_frames_have_rectangles) {
   for (const bool takes_crop : {false, true}) {
     Random random = seeded();
@@ -647,6 +667,7 @@ Suite *make_suite() {
   tcase_add_test(tc, filtered_frames_have_no_rectangle_for_downstream_that_takes_them);
   tcase_add_test(tc, identity_leaves_rectangles_to_downstream_that_takes_them);
   tcase_add_test(tc, identity_crops_for_downstream_that_takes_no_rectangles);
+  tcase_add_test(tc, frames_wait_while_the_mask_becomes_identity);
   tcase_add_test(tc, the_mask_changes_while_frames_have_rectangles);
   tcase_add_test(tc, downstream_may_change_its_mind);
   tcase_add_test(tc, a_macropixel_that_the_memory_cuts_off_is_an_error);
