@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <string>
 
@@ -24,63 +23,6 @@ constexpr SideLimits kMedianLimits = {127};
 constexpr SideLimits kBlockLimits = {255, false};
 constexpr double kLargestSigma = 250;
 constexpr int kLeastBilateral = 3, kLargestBilateral = 31;
-
-struct MaskRow {
-  Mask mask;
-  MaskKind kind;
-  bool absolute;       // negative=auto is absolute
-  bool edge_detector;  // chroma=auto is neutral
-};
-
-// clang-format off
-constexpr MaskRow kMasks[] = {
-    {Mask::Identity, MaskKind::Identity, false, false},
-    {Mask::Box3, MaskKind::Linear, false, false},
-    {Mask::Box5, MaskKind::Linear, false, false},
-    {Mask::Box7, MaskKind::Linear, false, false},
-    {Mask::Box, MaskKind::Linear, false, false},
-    {Mask::Gauss3, MaskKind::Linear, false, false},
-    {Mask::Gauss5, MaskKind::Linear, false, false},
-    {Mask::Gauss7, MaskKind::Linear, false, false},
-    {Mask::Gauss9, MaskKind::Linear, false, false},
-    {Mask::Gauss, MaskKind::Linear, false, false},
-    {Mask::Sharpen, MaskKind::Linear, false, false},
-    {Mask::Unsharp, MaskKind::Linear, false, false},
-    {Mask::Emboss, MaskKind::Linear, false, true},
-    {Mask::Laplace, MaskKind::Linear, true, true},
-    {Mask::Laplace8, MaskKind::Linear, true, true},
-    {Mask::Log5, MaskKind::Linear, true, true},
-    {Mask::SobelX, MaskKind::Linear, true, true},
-    {Mask::SobelY, MaskKind::Linear, true, true},
-    {Mask::Sobel, MaskKind::Magnitude, false, true},
-    {Mask::ScharrX, MaskKind::Linear, true, true},
-    {Mask::ScharrY, MaskKind::Linear, true, true},
-    {Mask::Scharr, MaskKind::Magnitude, false, true},
-    {Mask::PrewittX, MaskKind::Linear, true, true},
-    {Mask::PrewittY, MaskKind::Linear, true, true},
-    {Mask::Prewitt, MaskKind::Magnitude, false, true},
-    {Mask::Roberts, MaskKind::Magnitude, false, true},
-    {Mask::Kirsch, MaskKind::Compass, false, true},
-    {Mask::Dilate, MaskKind::Morphology, false, false},
-    {Mask::Erode, MaskKind::Morphology, false, false},
-    {Mask::Open, MaskKind::Morphology, false, false},
-    {Mask::Close, MaskKind::Morphology, false, false},
-    {Mask::Gradient, MaskKind::Morphology, false, true},
-    {Mask::Tophat, MaskKind::Morphology, false, true},
-    {Mask::Blackhat, MaskKind::Morphology, false, true},
-    {Mask::Median, MaskKind::Median, false, false},
-    {Mask::Mosaic, MaskKind::Mosaic, false, false},
-    {Mask::Custom, MaskKind::Linear, false, false},
-    {Mask::Fill, MaskKind::Fill, false, false},
-    {Mask::Bilateral, MaskKind::Bilateral, false, false},
-};
-// clang-format on
-
-const MaskRow &row_of(Mask mask) {
-  for (const MaskRow &row : kMasks)
-    if (row.mask == mask) return row;
-  refuse("unknown mask " + std::to_string(static_cast<int>(mask)));
-}
 
 RealMask square(std::vector<double> value) {
   const int side = static_cast<int>(std::lround(std::sqrt(value.size())));
@@ -110,6 +52,65 @@ RealMask box(const WindowSize &size) {
 RealMask derivative(const std::vector<double> &smooth, bool along_x) {
   const std::vector<double> difference = {-1, 0, 1};
   return along_x ? outer(smooth, difference, 1) : outer(difference, smooth, 1);
+}
+
+struct MaskRow {
+  Mask mask;
+  MaskKind kind;
+  bool absolute;                     // negative=auto is absolute
+  bool edge_detector;                // chroma=auto is neutral
+  std::vector<RealMask> fixed = {};  // masks whose numbers follow from no setting
+};
+
+const MaskRow &row_of(Mask mask) {
+  static const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
+  static const std::vector<double> log5 = {0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0};
+  // A 2x2 operator on the pixel and its right, lower and lower right neighbours, in a 3x3 window.
+  static const RealMask falling = square({0, 0, 0, 0, 1, 0, 0, 0, -1}), rising = square({0, 0, 0, 0, 0, 1, 0, -1, 0});
+  static const MaskRow kMasks[] = {
+      {Mask::Identity, MaskKind::Identity, false, false},
+      {Mask::Box3, MaskKind::Linear, false, false, {box({3, 3})}},
+      {Mask::Box5, MaskKind::Linear, false, false, {box({5, 5})}},
+      {Mask::Box7, MaskKind::Linear, false, false, {box({7, 7})}},
+      {Mask::Box, MaskKind::Linear, false, false},
+      {Mask::Gauss3, MaskKind::Linear, false, false, {binomial_like({1, 2, 1})}},
+      {Mask::Gauss5, MaskKind::Linear, false, false, {binomial_like({1, 4, 6, 4, 1})}},
+      {Mask::Gauss7, MaskKind::Linear, false, false, {binomial_like({2, 7, 14, 18, 14, 7, 2})}},
+      {Mask::Gauss9, MaskKind::Linear, false, false, {binomial_like({4, 13, 30, 51, 60, 51, 30, 13, 4})}},
+      {Mask::Gauss, MaskKind::Linear, false, false},
+      {Mask::Sharpen, MaskKind::Linear, false, false, {square({0, -1, 0, -1, 5, -1, 0, -1, 0})}},
+      {Mask::Unsharp, MaskKind::Linear, false, false},
+      {Mask::Emboss, MaskKind::Linear, false, true, {square({-2, -1, 0, -1, 1, 1, 0, 1, 2})}},
+      {Mask::Laplace, MaskKind::Linear, true, true, {square({0, 1, 0, 1, -4, 1, 0, 1, 0})}},
+      {Mask::Laplace8, MaskKind::Linear, true, true, {square({1, 1, 1, 1, -8, 1, 1, 1, 1})}},
+      {Mask::Log5, MaskKind::Linear, true, true, {square(log5)}},
+      {Mask::SobelX, MaskKind::Linear, true, true, {derivative(sobel, true)}},
+      {Mask::SobelY, MaskKind::Linear, true, true, {derivative(sobel, false)}},
+      {Mask::Sobel, MaskKind::Magnitude, false, true, {derivative(sobel, true), derivative(sobel, false)}},
+      {Mask::ScharrX, MaskKind::Linear, true, true, {derivative(scharr, true)}},
+      {Mask::ScharrY, MaskKind::Linear, true, true, {derivative(scharr, false)}},
+      {Mask::Scharr, MaskKind::Magnitude, false, true, {derivative(scharr, true), derivative(scharr, false)}},
+      {Mask::PrewittX, MaskKind::Linear, true, true, {derivative(prewitt, true)}},
+      {Mask::PrewittY, MaskKind::Linear, true, true, {derivative(prewitt, false)}},
+      {Mask::Prewitt, MaskKind::Magnitude, false, true, {derivative(prewitt, true), derivative(prewitt, false)}},
+      {Mask::Roberts, MaskKind::Magnitude, false, true, {falling, rising}},
+      {Mask::Kirsch, MaskKind::Compass, false, true},
+      {Mask::Dilate, MaskKind::Morphology, false, false},
+      {Mask::Erode, MaskKind::Morphology, false, false},
+      {Mask::Open, MaskKind::Morphology, false, false},
+      {Mask::Close, MaskKind::Morphology, false, false},
+      {Mask::Gradient, MaskKind::Morphology, false, true},
+      {Mask::Tophat, MaskKind::Morphology, false, true},
+      {Mask::Blackhat, MaskKind::Morphology, false, true},
+      {Mask::Median, MaskKind::Median, false, false},
+      {Mask::Mosaic, MaskKind::Mosaic, false, false},
+      {Mask::Custom, MaskKind::Linear, false, false},
+      {Mask::Fill, MaskKind::Fill, false, false},
+      {Mask::Bilateral, MaskKind::Bilateral, false, false},
+  };
+  for (const MaskRow &row : kMasks)
+    if (row.mask == mask) return row;
+  refuse("unknown mask " + std::to_string(static_cast<int>(mask)));
 }
 
 // Refuses a side that a mask cannot have. `property`: the property that set it.
@@ -316,33 +317,7 @@ std::vector<UnusedSetting> unused_settings(const FilterSettings &s, bool has_coe
 }
 
 std::vector<RealMask> linear_masks(const FilterSettings &s) {
-  static const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
-  static const std::map<Mask, std::vector<RealMask>> kFixed = {
-      {Mask::Box3, {box({3, 3})}},
-      {Mask::Box5, {box({5, 5})}},
-      {Mask::Box7, {box({7, 7})}},
-      {Mask::Gauss3, {binomial_like({1, 2, 1})}},
-      {Mask::Gauss5, {binomial_like({1, 4, 6, 4, 1})}},
-      {Mask::Gauss7, {binomial_like({2, 7, 14, 18, 14, 7, 2})}},
-      {Mask::Gauss9, {binomial_like({4, 13, 30, 51, 60, 51, 30, 13, 4})}},
-      {Mask::Sharpen, {square({0, -1, 0, -1, 5, -1, 0, -1, 0})}},
-      {Mask::Emboss, {square({-2, -1, 0, -1, 1, 1, 0, 1, 2})}},
-      {Mask::Laplace, {square({0, 1, 0, 1, -4, 1, 0, 1, 0})}},
-      {Mask::Laplace8, {square({1, 1, 1, 1, -8, 1, 1, 1, 1})}},
-      {Mask::Log5, {square({0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0})}},
-      {Mask::SobelX, {derivative(sobel, true)}},
-      {Mask::SobelY, {derivative(sobel, false)}},
-      {Mask::Sobel, {derivative(sobel, true), derivative(sobel, false)}},
-      {Mask::ScharrX, {derivative(scharr, true)}},
-      {Mask::ScharrY, {derivative(scharr, false)}},
-      {Mask::Scharr, {derivative(scharr, true), derivative(scharr, false)}},
-      {Mask::PrewittX, {derivative(prewitt, true)}},
-      {Mask::PrewittY, {derivative(prewitt, false)}},
-      {Mask::Prewitt, {derivative(prewitt, true), derivative(prewitt, false)}},
-      // A 2x2 operator on the pixel and its right, lower and lower right neighbours, in a 3x3 window.
-      {Mask::Roberts, {square({0, 0, 0, 0, 1, 0, 0, 0, -1}), square({0, 0, 0, 0, 0, 1, 0, -1, 0})}},
-  };
-  if (const auto found = kFixed.find(s.mask); found != kFixed.end()) return found->second;
+  if (const MaskRow &row = row_of(s.mask); !row.fixed.empty()) return row.fixed;
   switch (s.mask) {
     case Mask::Box:
       return {box(window_size_of(s))};
