@@ -53,7 +53,7 @@ CUDACONV_HOST_DEVICE inline int mosaic_blocks(const MosaicAxis &axis, int phase,
 // For this, rows of both fields count as one frame, so that all parts have the same boxes. Blocks begin at the box's
 // top left corner, even if it is outside the frame.
 //
-// n regions of about the same size take O(n log n) comparisons, others at most O(n^2): about 50 ms for 10,000 regions.
+// n regions take at most O(n^2) comparisons: about 50 ms for 10,000 regions.
 std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan);
 
 }  // namespace cudaconv
