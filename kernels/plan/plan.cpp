@@ -312,22 +312,12 @@ bool Pass::separable() const {
 
 namespace {
 
-// Bytes from one pixel of a view to the next.
-size_t pixel_bytes(const PlaneLayout &view) {
-  return static_cast<size_t>(view.container == Container::Packed32 ? 1 : view.step) * view.bytes_per_container();
-}
+// The bytes of a row that hold a channel: `size` bytes of each pixel, `step` bytes apart.
+struct ChannelBytes {
+  size_t begin, end, size, step;
 
-// Marks the bytes of the first `width` pixels of a row of a view.
-void mark_pixels(const PlaneLayout &view, int64_t width, std::vector<bool> *bytes) {
-  const size_t size = view.bytes_per_container(), first = view.container == Container::Packed32 ? 0 : view.first * size;
-  for (int64_t x = 0; x < width; x++)
-    for (int c = 0; c < view.channels; c++) {
-      const size_t offset = view.container == Container::Packed32 ? 0 : view.channel[c].offset * size;
-      const size_t begin = first + x * pixel_bytes(view) + offset;
-      bytes->resize(std::max(bytes->size(), begin + size));
-      std::fill_n(bytes->begin() + begin, size, true);
-    }
-}
+  bool has(size_t byte) const { return byte >= begin && byte < end && (byte - begin) % step < size; }
+};
 
 }  // namespace
 
@@ -336,46 +326,37 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
   for (int i = 0; i < layout.planes; i++) count = std::max(count, layout.plane[i].memory_plane + 1);
   std::vector<MemoryPlane> planes(count);
   for (int m = 0; m < count; m++) {
-    std::vector<const PlaneLayout *> views;
-    for (int i = 0; i < layout.planes; i++)
-      if (layout.plane[i].memory_plane == m) views.push_back(&layout.plane[i]);
-    // The bytes of a row are a periodic pattern. To mark only a short row byte by byte, `left_out` periods are skipped:
-    // each view marks fewer pixels, and the skipped bytes are inserted again at the end.
-    size_t period = 1, begin = 0;
-    for (const PlaneLayout *view : views) {
-      period = std::lcm(period, pixel_bytes(*view));
-      begin = std::max<size_t>(begin, view->first * view->bytes_per_container());
+    MemoryPlane &plane = planes[m];
+    std::vector<ChannelBytes> channels;
+    // Bytes from `begin` to `end` belong to all channels, and repeat after each period.
+    size_t period = 1, begin = 0, end = SIZE_MAX;
+    for (int i = 0; i < layout.planes; i++) {
+      const PlaneLayout &view = layout.plane[i];
+      if (view.memory_plane != m) continue;
+      plane.height = std::max(plane.height, view.height);
+      const bool words = view.container == Container::Packed32;  // each holds all channels of a pixel
+      const size_t size = view.bytes_per_container(), step = words ? size : view.step * size;
+      period = std::lcm(period, step);
+      for (int c = 0; c < (words ? 1 : view.channels); c++) {
+        const size_t first = (view.first + (words ? 0 : view.channel[c].offset)) * size;
+        channels.push_back({first, first + view.width * step, size, step});
+        plane.row_bytes = std::max(plane.row_bytes, channels.back().end - step + size);
+        begin = std::max(begin, first);
+        end = std::min(end, channels.back().end);
+      }
     }
-    constexpr int64_t kKept = 4;  // periods; more than the distance of the views' first bytes
-    int64_t left_out = INT64_MAX;
-    for (const PlaneLayout *view : views)
-      left_out = std::min(left_out, static_cast<int64_t>(view->width * pixel_bytes(*view) / period) - kKept);
-    left_out = std::max<int64_t>(left_out, 0);
-    std::vector<bool> bytes;
-    for (const PlaneLayout *view : views) {
-      planes[m].height = std::max(planes[m].height, view->height);
-      mark_pixels(*view, view->width - left_out * static_cast<int64_t>(period / pixel_bytes(*view)), &bytes);
-    }
-    size_t more = left_out * period;
-    // `from`: one period within all views. If it has gaps, each skipped period has its own runs, so all are inserted
-    // again byte by byte.
-    const auto from = bytes.begin() + (views.empty() ? 0 : begin);
-    if (more && std::find(from, from + period, false) != from + period) {
-      const std::vector<bool> one(from, from + period);
-      std::vector<bool> whole(bytes.begin(), from);
-      for (int64_t i = 0; i < left_out; i++) whole.insert(whole.end(), one.begin(), one.end());
-      whole.insert(whole.end(), from, bytes.end());
-      bytes = std::move(whole);
-      more = 0;
-    }
-    planes[m].row_bytes = bytes.size() + more;
-    for (size_t b = 0; b < bytes.size(); b++) {
-      if (!bytes[b]) continue;
-      const size_t at = b > begin ? b + more : b, length = more && b == begin ? 1 + more : 1;
-      if (b > 0 && bytes[b - 1])
-        planes[m].runs.back().length += length;
+    const auto used = [&](size_t byte) {
+      return std::any_of(channels.begin(), channels.end(), [&](const ChannelBytes &c) { return c.has(byte); });
+    };
+    bool gapless = true;
+    for (size_t b = begin; b < begin + period; b++) gapless = gapless && used(b);
+    for (size_t b = 0, next; b < plane.row_bytes; b = next) {
+      next = gapless && b >= begin && b < end ? end : b + 1;
+      if (!used(b)) continue;
+      if (!plane.runs.empty() && plane.runs.back().begin + plane.runs.back().length == b)
+        plane.runs.back().length += next - b;
       else
-        planes[m].runs.push_back({at, length});
+        plane.runs.push_back({b, next - b});
     }
   }
   return planes;
