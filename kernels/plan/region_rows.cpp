@@ -13,23 +13,6 @@ namespace cudaconv {
 
 namespace {
 
-// Sorts the numbers 0 ... count - 1 by row, 0 ... rows - 1. Row y has index[begin[y]] ... index[begin[y + 1] - 1].
-struct ByRow {
-  template <typename RowOf>
-  ByRow(size_t count, int rows, RowOf row_of) : begin(rows + 2), index(count) {
-    for (size_t i = 0; i < count; i++) begin[row_of(i) + 2]++;
-    for (int y = 0; y < rows; y++) begin[y + 2] += begin[y + 1];
-    for (size_t i = 0; i < count; i++) index[begin[row_of(i) + 1]++] = i;
-  }
-  template <typename F>
-  void for_each(int y, F f) const {
-    for (size_t i = begin[y]; i < begin[y + 1]; i++) f(index[i]);
-  }
-  bool has_any(int y) const { return begin[y] != begin[y + 1]; }
-
-  std::vector<size_t> begin, index;
-};
-
 // The pixels [begin, end) of row `row`, 0 to height-1, of a width x height region whose centres are in the inscribed
 // ellipse. Sides are at most 2^31. `Square`: an integer type that holds (width*height)^2.
 struct Columns {
@@ -74,24 +57,6 @@ struct Field {
   int columns, rows;
   int64_t first_row, row_step;
 };
-
-// A region that is not rotated, in pixels of the field: a rectangle clipped to the field, or a whole ellipse.
-struct Upright {
-  int64_t x0, x1, top, bottom;
-};
-
-// The regions that are not rotated and hold a pixel of the field.
-std::vector<Upright> upright_regions(const Regions &regions, const Field &field) {
-  std::vector<Upright> result;
-  for (const Region &r : regions.region) {
-    if (r.rotation != 0) continue;
-    const Upright whole = {r.x, int64_t{r.x} + r.width, field.row_from(r.y), field.row_from(int64_t{r.y} + r.height)};
-    const auto row = [&](int64_t y) { return std::clamp<int64_t>(y, 0, field.rows); };
-    const Upright clipped = {field.clip(whole.x0), field.clip(whole.x1), row(whole.top), row(whole.bottom)};
-    if (clipped.x0 < clipped.x1 && clipped.top < clipped.bottom) result.push_back(regions.ellipse ? whole : clipped);
-  }
-  return result;
-}
 
 // A region that is rotated about its centre: a rectangle or the ellipse inscribed in it.
 class TurnedRegion {
@@ -187,8 +152,8 @@ class SpreadMask {
   int64_t top() const { return field_.row_from(mask_.box.y); }
   int64_t bottom() const { return field_.row_from(int64_t{mask_.box.y} + mask_.box.height); }
 
-  // Adds the runs of row y, which may touch.
-  void add_row(int y, RunUnion &row) {
+  // Lists the runs of row y, which may touch.
+  void list_row(int y, std::vector<PixelRun> *runs) {
     const int64_t width = mask_.box.width, height = mask_.box.height;
     read(static_cast<int>((2 * (field_.frame_row(y) - mask_.box.y) + 1) * mask_.height / (2 * height)));
     for (const PixelRun &members : members_) {
@@ -196,8 +161,8 @@ class SpreadMask {
       const auto first_on = [&](int64_t sample) {
         return (2 * width * sample + mask_.width - 1) / (2 * int64_t{mask_.width});
       };
-      row.add({field_.clip(mask_.box.x + first_on(members.begin)),
-               field_.clip(mask_.box.x + std::min(first_on(members.end), width))});
+      runs->push_back({field_.clip(mask_.box.x + first_on(members.begin)),
+                       field_.clip(mask_.box.x + std::min(first_on(members.end), width))});
     }
   }
 
@@ -233,56 +198,87 @@ class SpreadMask {
   std::vector<PixelRun> members_;
 };
 
-// Computes one row after the other, for lists with regions other than upright rectangles.
+// The pixels of all regions, row by row. Upright rectangles change the union of runs only where they begin and end.
+// Other shapes list their runs in each row.
 class RowByRow {
  public:
-  RowByRow(const Regions &regions, const Field &field, const std::vector<Upright> &upright) {
-    for (const Upright &r : upright)
-      add_shape(r.top, r.bottom, [&, ellipse = regions.ellipse](int y, RunUnion &row) {
-        const Columns in = ellipse ? ellipse_row(r.x1 - r.x0, r.bottom - r.top, y - r.top) : Columns{0, r.x1 - r.x0};
-        row.add({field.clip(r.x0 + in.begin), field.clip(r.x0 + in.end)});
-      });
+  RowByRow(const Regions &regions, const Field &field) : row_(field.columns) {
     for (const Region &r : regions.region) {
-      if (r.rotation == 0 || r.width <= 0 || r.height <= 0) continue;
-      const TurnedRegion turned(r, regions.ellipse, field);
-      add_shape(turned.top(), turned.bottom(), [turned](int y, RunUnion &row) { row.add(turned.row(y)); });
+      if (r.width <= 0 || r.height <= 0) continue;
+      const int64_t x0 = r.x, width = r.width, top = field.row_from(r.y),
+                    bottom = field.row_from(r.y + int64_t{r.height});
+      if (r.rotation != 0) {
+        const TurnedRegion turned(r, regions.ellipse, field);
+        add_shape(turned.top(), turned.bottom(),
+                  [turned](int y, std::vector<PixelRun> *runs) { runs->push_back(turned.row(y)); });
+      } else if (regions.ellipse) {
+        add_shape(top, bottom, [=, &field](int y, std::vector<PixelRun> *runs) {
+          const Columns in = ellipse_row(width, bottom - top, y - top);
+          runs->push_back({field.clip(x0 + in.begin), field.clip(x0 + in.end)});
+        });
+      } else {
+        const PixelRun run = {field.clip(x0), field.clip(x0 + width)};
+        edges_.push_back({top, run, true});
+        edges_.push_back({bottom, run, false});
+      }
     }
     for (const RegionMask &m : regions.mask) {
       if (m.width <= 0 || m.height <= 0 || m.box.width <= 0 || m.box.height <= 0) continue;
       SpreadMask mask(m, field);
-      add_shape(mask.top(), mask.bottom(), [mask](int y, RunUnion &row) mutable { mask.add_row(y, row); });
+      add_shape(mask.top(), mask.bottom(),
+                [mask](int y, std::vector<PixelRun> *runs) mutable { mask.list_row(y, runs); });
     }
     for (const auto &p : regions.pixels)
-      add_shape(field.row_from(p->top), field.row_from(p->bottom()), [&](int y, RunUnion &row) {
+      add_shape(field.row_from(p->top), field.row_from(p->bottom()), [&](int y, std::vector<PixelRun> *runs) {
         const auto at = static_cast<size_t>(field.frame_row(y) - p->top);
         for (size_t i = p->first[at]; i < p->first[at + 1]; i++)
-          row.add({field.clip(p->run[i].begin), field.clip(p->run[i].end)});
+          runs->push_back({field.clip(p->run[i].begin), field.clip(p->run[i].end)});
       });
     std::sort(shapes_.begin(), shapes_.end(), [](const Shape &a, const Shape &b) { return a.top < b.top; });
+    std::sort(edges_.begin(), edges_.end(), [](const Edge &a, const Edge &b) { return a.row < b.row; });
   }
 
-  // Adds the runs of row y. Call it for rows in rising order.
-  void add_row(int y, RunUnion &row) {
-    while (next_ < shapes_.size() && shapes_[next_].top <= y) here_.push_back(&shapes_[next_++]);
+  // Appends row y. Call it for rows in rising order.
+  void append_to(RegionRows *rows, int y, bool invert, int width) {
+    bool same = y > 0 && here_.empty();
+    for (; next_edge_ < edges_.size() && edges_[next_edge_].row <= y; next_edge_++, same = false) {
+      const Edge &edge = edges_[next_edge_];
+      edge.begins ? row_.add(edge.run) : row_.remove(edge.run);
+    }
+    for (; next_ < shapes_.size() && shapes_[next_].top <= y; next_++, same = false) here_.push_back(&shapes_[next_]);
+    if (same) return rows->repeat();
     here_.erase(std::remove_if(here_.begin(), here_.end(), [&](const Shape *s) { return s->bottom <= y; }),
                 here_.end());
-    for (Shape *shape : here_) shape->add_row(y, row);
+    runs_.clear();
+    for (Shape *shape : here_) shape->list_row(y, &runs_);
+    for (const PixelRun &run : runs_) row_.add(run);
+    rows->append(row_, invert, width);
+    for (const PixelRun &run : runs_) row_.remove(run);
   }
 
  private:
+  // Where an upright rectangle begins, or the row below its last one.
+  struct Edge {
+    int64_t row;
+    PixelRun run;
+    bool begins;
+  };
   struct Shape {
     int64_t top, bottom;  // rows
-    std::function<void(int y, RunUnion &row)> add_row;
+    std::function<void(int y, std::vector<PixelRun> *runs)> list_row;
   };
 
-  template <typename AddRow>
-  void add_shape(int64_t top, int64_t bottom, AddRow add_row) {
-    shapes_.push_back({top, bottom, std::move(add_row)});
+  template <typename ListRow>
+  void add_shape(int64_t top, int64_t bottom, ListRow list_row) {
+    shapes_.push_back({top, bottom, std::move(list_row)});
   }
 
+  std::vector<Edge> edges_;    // by their rows
   std::vector<Shape> shapes_;  // by their first rows
-  std::vector<Shape *> here_;  // with pixels in the row
-  size_t next_ = 0;
+  size_t next_edge_ = 0, next_ = 0;
+  std::vector<Shape *> here_;   // with pixels in the row
+  std::vector<PixelRun> runs_;  // of these shapes
+  RunUnion row_;
 };
 
 // Replaces the runs from `begin` on by the gaps between them.
@@ -299,35 +295,10 @@ void invert_runs(std::vector<PixelRun> &runs, size_t begin, int width) {
 }
 
 RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellation &cancellation) {
-  const std::vector<Upright> list = upright_regions(regions, field);
+  RowByRow shapes(regions, field);
   RegionRows result;
-  RunUnion row(field.columns);
-  const bool turned =
-      std::any_of(regions.region.begin(), regions.region.end(), [](const Region &r) { return r.rotation != 0; });
-  if (regions.ellipse || turned || !regions.mask.empty() || !regions.pixels.empty()) {
-    RowByRow shapes(regions, field, list);
-    for (int y = 0; y < field.rows && !cancellation.requested(); y++) {
-      shapes.add_row(y, row);
-      result.append(row, regions.invert, field.columns);
-      row.clear();
-    }
-    return result;
-  }
-  // Each rectangle begins in a row of the field, and ends in a row or just below the last row.
-  const ByRow beginning(list.size(), field.rows + 1, [&](size_t i) { return list[i].top; });
-  const ByRow ending(list.size(), field.rows + 1, [&](size_t i) { return list[i].bottom; });
-  const auto run_of = [&](size_t i) {
-    return PixelRun{static_cast<int32_t>(list[i].x0), static_cast<int32_t>(list[i].x1)};
-  };
-  for (int y = 0; y < field.rows && !cancellation.requested(); y++) {
-    if (y > 0 && !beginning.has_any(y) && !ending.has_any(y)) {
-      result.repeat();
-      continue;
-    }
-    beginning.for_each(y, [&](size_t i) { row.add(run_of(i)); });
-    ending.for_each(y, [&](size_t i) { row.remove(run_of(i)); });
-    result.append(row, regions.invert, field.columns);
-  }
+  for (int y = 0; y < field.rows && !cancellation.requested(); y++)
+    shapes.append_to(&result, y, regions.invert, field.columns);
   return result;
 }
 

@@ -39,7 +39,7 @@ class RegionRows {
 };
 
 // The rows of each part of a plan; an empty list if the frame is cancelled. Parts may share rows. n rectangles take O(n
-// + pixels / 64); other regions take O(their rows) in addition.
+// log n + pixels / 64); other regions take O(their rows) in addition.
 //
 // The pixels of the frame, or of a field, that belong to a region:
 //   rectangle                   every pixel that it touches; a pixel is a square of the frame
