@@ -18,8 +18,9 @@
 #include "cpu/cpu_rows.h"
 #include "cpu/extrema.h"
 #include "cpu/median.h"
-#include "cpu/tile_rows.h"
+#include "cpu/mosaic.h"
 #include "cpu/vector.h"
+#include "cpu/weighted.h"
 #include "plan/border.h"
 #include "plan/region_work.h"
 #include "plan/weighted.h"
@@ -28,12 +29,15 @@ namespace cudaconv {
 
 namespace {
 
-// Calls f(op) with the operation of the pass, constructed from the context.
-template <typename T, typename F>
-void with_operation(const RowContext<T> &context, F f) {
+template <typename T, typename Sum>
+std::unique_ptr<Operation<T>> make_linear(const RowContext<T> &context, const Rounding16 &rounding = {}) {
+  return std::make_unique<LinearOp<T, Sum>>(context, rounding);
+}
+
+template <typename T>
+std::unique_ptr<Operation<T>> make_operation(const RowContext<T> &context) {
   const Pass &pass = context.pass();
   const IntegerMask &mask = pass.mask[0];
-  const auto run = [&](auto &&op) { f(op); };
   Rounding16 rounding;
   switch (pass.op) {
     case Op::Linear: {
@@ -42,47 +46,53 @@ void with_operation(const RowContext<T> &context, F f) {
       if constexpr (sizeof(T) == 1) {
         using Narrow = Lanes<uint16_t, uint16_t>;
         if (fits_16_bits(context, &rounding))
-          return box ? run(LinearOp<T, BoxSum<T, Narrow>>(context, rounding))
-                     : run(LinearOp<T, MaskSum<T, Narrow>>(context, rounding));
+          return box ? make_linear<T, BoxSum<T, Narrow>>(context, rounding)
+                     : make_linear<T, MaskSum<T, Narrow>>(context, rounding);
       }
-      if (box && pass.wide) return run(LinearOp<T, BoxSum<T, Lanes<int32_t, int64_t>>>(context));
-      if (box) return run(LinearOp<T, BoxSum<T, Normal>>(context));
-      if (!mask.separable() && pass.wide) return run(LinearOp<T, DensePairSum<T, int64_t>>(context));
-      if (!mask.separable()) return run(LinearOp<T, DensePairSum<T, int32_t>>(context));
-      if (pass.wide && fits_doubles(context, mask))
-        return run(LinearOp<T, MaskSum<T, Lanes<double, int64_t>>>(context));
-      if (pass.wide) return run(LinearOp<T, MaskSum<T, Lanes<int64_t, int64_t>>>(context));
-      if (PairSum<T>::can(context, mask)) return run(LinearOp<T, PairSum<T>>(context));
-      return run(LinearOp<T, MaskSum<T, Normal>>(context));
+      if (box && pass.wide) return make_linear<T, BoxSum<T, Lanes<int32_t, int64_t>>>(context);
+      if (box) return make_linear<T, BoxSum<T, Normal>>(context);
+      if (!mask.separable() && pass.wide) return make_linear<T, DensePairSum<T, int64_t>>(context);
+      if (!mask.separable()) return make_linear<T, DensePairSum<T, int32_t>>(context);
+      if (pass.wide && fits_doubles(context, mask)) return make_linear<T, MaskSum<T, Lanes<double, int64_t>>>(context);
+      if (pass.wide) return make_linear<T, MaskSum<T, Lanes<int64_t, int64_t>>>(context);
+      if (PairSum<T>::can(context, mask)) return make_linear<T, PairSum<T>>(context);
+      return make_linear<T, MaskSum<T, Normal>>(context);
     }
     case Op::Magnitude:
       if constexpr (sizeof(T) == 1)
-        if (MagnitudeOp<T, uint16_t>::can(context)) return run(MagnitudeOp<T, uint16_t>(context));
-      return run(MagnitudeOp<T, int32_t>(context));
+        if (MagnitudeOp<T, uint16_t>::can(context)) return std::make_unique<MagnitudeOp<T, uint16_t>>(context);
+      return std::make_unique<MagnitudeOp<T, int32_t>>(context);
     case Op::Compass:
       if constexpr (sizeof(T) == 1)
-        if (fits_16_bits(context, &rounding)) return run(CompassOp<T, uint16_t>(context, rounding));
-      return run(CompassOp<T, int32_t>(context));
+        if (fits_16_bits(context, &rounding)) return std::make_unique<CompassOp<T, uint16_t>>(context, rounding);
+      return std::make_unique<CompassOp<T, int32_t>>(context);
     case Op::Minimum:
     case Op::Maximum:
-      if (pass.element.empty()) return run(RectangleOp<T>(context, pass.op == Op::Maximum));
-      if (StackOp<T>::can(pass)) return run(StackOp<T>(context, pass.op == Op::Maximum));
-      return run(ElementOp<T>(context, pass.op == Op::Maximum));
+      if (pass.element.empty()) return std::make_unique<RectangleOp<T>>(context, pass.op == Op::Maximum);
+      if (StackOp<T>::can(pass)) return std::make_unique<StackOp<T>>(context, pass.op == Op::Maximum);
+      return std::make_unique<ElementOp<T>>(context, pass.op == Op::Maximum);
     case Op::Median:
       if constexpr (sizeof(T) == 1) {
-        if (ColumnMedianOp::can(pass)) return run(ColumnMedianOp(context));
+        if (ColumnMedianOp::can(pass)) return std::make_unique<ColumnMedianOp>(context);
       } else {
-        if (WanderingMedianOp::can(pass)) return run(WanderingMedianOp(context));
+        if (WanderingMedianOp::can(pass)) return std::make_unique<WanderingMedianOp>(context);
       }
-      return run(MedianOp<T>(context));
+      return std::make_unique<MedianOp<T>>(context);
     case Op::Bilateral:
-      return run(BilateralOp<T>(context));
-    case Op::Difference:  // done by Results
-    case Op::Mosaic:      // these are done in run_tile()
-    case Op::Blur:
+      if (pass.weighs_alpha) return std::make_unique<BilateralAlphaOp<T>>(context);
+      return std::make_unique<BilateralOp<T>>(context);
     case Op::WeightedMean:
+      if (pass.sum_bits < 32) return std::make_unique<WeightedOp<T, int32_t>>(context);
+      if (pass.sum_bits < 64) return std::make_unique<WeightedOp<T, int64_t>>(context);
+      return std::make_unique<WeightedOp<T, Uint128>>(context);
+    case Op::Mosaic:
+      return std::make_unique<MosaicOp<T>>(context);
+    case Op::Blur:
+      return make_blur(context);
+    case Op::Difference:  // done by Results
       break;
   }
+  return nullptr;
 }
 
 // Gives each row of results its memory: the frame itself if the frame stores samples in the same form, else a scratch
@@ -138,48 +148,28 @@ template <typename T>
 void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   scratch.reset();
   Results<T> results(job, tile, scratch);
-  if (!job.filters()) {
-    const bool copies = job.has(Action::Copy);
-    for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
-      if (copies)
-        unpack_pixels(*job.loops, *job.layout, job.copy.data + y * job.copy.pitch, tile.x0, tile.width(),
-                      results.begin(y));
-      results.end(y);
-    }
-    return;
-  }
-  const auto write_rows = [&](const std::unique_ptr<TileRows<T>> &rows) {
-    for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
-      rows->write(y, results.begin(y));
-      results.end(y);
-    }
-  };
-  if (tile.mosaic) return write_rows(make_mosaic_rows<T>(job, tile, scratch));
-  if (job.coarse) return write_rows(make_blur_rows<T>(job, tile, scratch));
-  if (job.pass->op == Op::WeightedMean) return write_rows(make_weighted_rows<T>(job, tile, scratch));
-  if (job.pass->weighs_alpha) return write_rows(make_bilateral_alpha_rows<T>(job, tile, scratch));
-  const int radius = job.pass->radius_y, channels = job.layout->channels;
-  // The masks of rows that are computed together cover height() + kRowsAtATime - 1 rows. The window keeps one more, the
-  // row that leaves.
-  RowWindow<T> window(job, tile, scratch, job.pass->height() + kRowsAtATime);
-  const RowContext<T> context = {job, window, scratch, channels, tile.width() * channels, tile.y0};
-  with_operation(context, [&](auto &op) {
-    const auto enter = [&](int y) {
-      window.enter(y);
-      op.enter(y);
-    };
-    constexpr int kTogether = kRowsTogetherOf<std::decay_t<decltype(op)>>;
-    int next = tile.y0 - radius;
-    for (int y = tile.y0; y < tile.y1; y++) {
-      const int last = std::min(y + kTogether - 1 - (y - tile.y0) % kTogether, tile.y1 - 1);
-      for (; next <= last + radius; next++) {
+  const Pass &pass = *job.pass;
+  const bool has_window = job.filters() && pass.op != Op::Mosaic && pass.op != Op::Blur;
+  // The windows of rows that are computed together have height() + kRowsAtATime - 1 rows. One more is kept, the row
+  // that leaves.
+  RowWindow<T> window(job, tile, scratch, has_window ? pass.height() + kRowsAtATime : 0);
+  const RowContext<T> context = {job, tile, window, scratch};
+  std::unique_ptr<Operation<T>> operation;
+  if (job.filters()) operation = make_operation(context);
+  int next = tile.y0 - pass.radius_y;  // the next row to enter
+  for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
+    if (operation) {
+      const int together = operation->rows_together();
+      const int last = std::min(y + together - 1 - (y - tile.y0) % together, tile.y1 - 1);
+      for (; has_window && next <= last + pass.radius_y; next++) {
         if (job.cancellation->requested()) return;
-        enter(next);
+        window.enter(next);
+        operation->enter(next);
       }
-      op.filter(y, results.begin(y));
-      results.end(y);
+      operation->filter(y, results.begin(y));
     }
-  });
+    results.end(y);
+  }
 }
 
 // Scratch memory for the tasks that run at the same time.

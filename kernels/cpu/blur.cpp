@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "cpu/round_samples.h"
-#include "cpu/tile_rows.h"
 #include "plan/decimation.h"
 
 namespace cudaconv {
@@ -138,17 +136,19 @@ void CoarsePart::blur_columns(const Job &job, int begin, int end) {
 namespace {
 
 template <typename T>
-class BlurRows : public TileRows<T> {
+class BlurOp : public Operation<T> {
  public:
-  BlurRows(const Job &job, const JobTile &tile, Scratch &scratch)
-      : job_(job),
-        tile_(tile),
-        channels_(job.layout->channels),
-        samples_(tile.width() * channels_),
-        first_(tile.x0 >> job.pass->decimation->log_factor),
-        sum_(scratch.take<int32_t>(whole_blocks(samples_))),
-        centre_(scratch.take<T>(whole_blocks(samples_))) {
-    const Decimation &d = *job.pass->decimation;
+  explicit BlurOp(const RowContext<T> &context)
+      : job_(context.job),
+        tile_(context.tile),
+        channels_(context.channels),
+        samples_(context.samples),
+        first_(tile_.x0 >> job_.pass->decimation->log_factor),
+        sum_(context.scratch.template take<int32_t>(context.blocks())),
+        centre_(context.scratch.template take<T>(context.blocks())) {
+    const JobTile &tile = context.tile;
+    Scratch &scratch = context.scratch;
+    const Decimation &d = *job_.pass->decimation;
     const int cells = ((tile.x1 - 1) >> d.log_factor) + 4 - first_;
     row_ = scratch.take<int32_t>(whole_blocks(cells * channels_));
     spread_ = scratch.take<int32_t>(static_cast<size_t>(cells) * d.factor() * channels_ + whole_blocks(samples_));
@@ -162,7 +162,7 @@ class BlurRows : public TileRows<T> {
     }
   }
 
-  void write(int y, T *out) override {
+  void filter(int y, T *out) override {
     const Decimation &d = *job_.pass->decimation;
     const int cell = y >> d.log_factor;
     const auto &weights = d.expand[y & (d.factor() - 1)];
@@ -193,7 +193,7 @@ class BlurRows : public TileRows<T> {
   }
 
   const Job &job_;
-  const JobTile tile_;
+  const JobTile &tile_;
   const int channels_, samples_;
   const int first_;         // coarse sample at or before the tile's first pixel
   int32_t *row_, *spread_;  // coarse samples of a row of results, and these repeated for each pixel
@@ -205,11 +205,11 @@ class BlurRows : public TileRows<T> {
 }  // namespace
 
 template <typename T>
-std::unique_ptr<TileRows<T>> make_blur_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
-  return std::make_unique<BlurRows<T>>(job, tile, scratch);
+std::unique_ptr<Operation<T>> make_blur(const RowContext<T> &context) {
+  return std::make_unique<BlurOp<T>>(context);
 }
 
-template std::unique_ptr<TileRows<uint8_t>> make_blur_rows(const Job &, const JobTile &, Scratch &);
-template std::unique_ptr<TileRows<uint16_t>> make_blur_rows(const Job &, const JobTile &, Scratch &);
+template std::unique_ptr<Operation<uint8_t>> make_blur(const RowContext<uint8_t> &);
+template std::unique_ptr<Operation<uint16_t>> make_blur(const RowContext<uint16_t> &);
 
 }  // namespace cudaconv

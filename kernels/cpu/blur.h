@@ -4,10 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "backend.h"
-#include "cpu/cpu_rows.h"
+#include "cpu/operation.h"
 #include "plan/area.h"
 
 namespace cudaconv {
@@ -39,5 +40,8 @@ class CoarsePart {
   std::vector<int32_t> rows_;   // coarse samples, blurred along rows
   std::vector<int32_t> blurred_;
 };
+
+template <typename T>
+std::unique_ptr<Operation<T>> make_blur(const RowContext<T> &context);
 
 }  // namespace cudaconv

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The operations of the CPU backend. An operation turns the window of rows around y into a row of samples. enter(y) is
-// called for each row, in rising order. filter(y, out) is called when row y + radius_y, the window's last, has entered.
-// An operation may compute kRowsTogetherOf rows of results at a time. All rows of their windows then enter before the
-// first filter().
-//
-// Sums use the narrowest integers that provably hold them. Lanes names the types of row sums and of totals.
+// Operations on sums: masks, magnitudes and compass responses. Sums use the narrowest integers that provably hold them.
+// Lanes names the types of row sums and of totals.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +9,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "cpu/operation.h"
 #include "cpu/pair_sums.h"
 #include "cpu/round_samples.h"
-#include "cpu/row_context.h"
 
 namespace cudaconv {
 
@@ -47,6 +43,7 @@ class MaskSum {
  public:
   using Row = typename LanesType::Row;
   using Total = typename LanesType::Total;
+  static constexpr int kRowsTogether = 1;
 
   MaskSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
       : context_(context),
@@ -146,6 +143,7 @@ class BoxSum {
  public:
   using Column = typename LanesType::Row;
   using Total = typename LanesType::Total;
+  static constexpr int kRowsTogether = 1;
 
   BoxSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
       : context_(context),
@@ -161,7 +159,7 @@ class BoxSum {
 
   void enter(int y) {
     const int leaves = y - context_.pass().height();
-    const bool filled = leaves >= context_.first_y - context_.pass().radius_y;
+    const bool filled = leaves >= context_.tile.y0 - context_.pass().radius_y;
     context_.loops().slide(context_.window[y], filled ? context_.window[leaves] : zeros_, columns_,
                            whole_blocks(length_));
   }
@@ -205,28 +203,21 @@ void round_row(const RowContext<T> &context, int y, const Acc *sum, const Roundi
     round_samples(context.job, context.samples, sum, context.at(y, 0, 0), out);
 }
 
-// The number of rows of results that an operation computes at a time.
-template <typename Op, typename = void>
-constexpr int kRowsTogetherOf = 1;
-template <typename Op>
-constexpr int kRowsTogetherOf<Op, std::void_t<decltype(Op::kRowsTogether)>> = Op::kRowsTogether;
-
 template <typename T, typename SumType>
-class LinearOp {
+class LinearOp : public Operation<T> {
  public:
-  static constexpr int kRowsTogether = kRowsTogetherOf<SumType>;
-
   // `rounding`: of sums of 16 bits.
   explicit LinearOp(const RowContext<T> &context, const Rounding16 &rounding = {})
       : context_(context),
         rounding_(rounding),
         sum_(context, context.pass().mask[0], rounding.start),
         total_(context.scratch.template take<Total>(context.blocks())) {}
-  void enter(int y) { sum_.enter(y); }
-  void filter(int y, T *out) {
+  void enter(int y) override { sum_.enter(y); }
+  void filter(int y, T *out) override {
     sum_.filter(y, total_);
     round_row(context_, y, total_, rounding_, out);
   }
+  int rows_together() const override { return SumType::kRowsTogether; }
 
  private:
   using Total = typename SumType::Total;
@@ -237,7 +228,7 @@ class LinearOp {
 };
 
 template <typename T, typename Acc>
-class MagnitudeOp {
+class MagnitudeOp : public Operation<T> {
  public:
   // Whether 16-bit lanes hold both sums as signed numbers.
   static bool can(const RowContext<T> &context) {
@@ -256,11 +247,11 @@ class MagnitudeOp {
         gy_(context.scratch.template take<Acc>(context.blocks())),
         magnitude_(context.scratch.template take<int32_t>(context.blocks())),
         large_(reach(0) > kMostExact || reach(1) > kMostExact) {}
-  void enter(int y) {
+  void enter(int y) override {
     x_.enter(y);
     y_.enter(y);
   }
-  void filter(int y, T *out) {
+  void filter(int y, T *out) override {
     x_.filter(y, gx_);
     y_.filter(y, gy_);
     context_.loops().magnitudes(context_.pass().norm, large_, gx_, gy_, magnitude_, context_.padded());
@@ -283,13 +274,12 @@ class MagnitudeOp {
 };
 
 template <typename T, typename Acc>
-class CompassOp {
+class CompassOp : public Operation<T> {
  public:
   // `rounding`: of sums of 16 bits.
   explicit CompassOp(const RowContext<T> &context, const Rounding16 &rounding = {})
       : context_(context), rounding_(rounding), response_(context.scratch.template take<Acc>(context.blocks())) {}
-  void enter(int) {}
-  void filter(int y, T *out) {
+  void filter(int y, T *out) override {
     const T *const rows[3] = {context_.at(y, -1, -1), context_.at(y, -1, 0), context_.at(y, -1, 1)};
     const std::vector<int32_t> &mask = context_.pass().mask[0].value;
     context_.loops().compass(rows, context_.channels, mask[0], mask[1], static_cast<Acc>(rounding_.start), response_,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Minima and maxima over structuring elements on the CPU: operations as in cpu_operations.h.
+// Minima and maxima over structuring elements on the CPU.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "cpu/row_context.h"
+#include "cpu/operation.h"
 #include "plan/chords.h"
 
 namespace cudaconv {
@@ -50,7 +50,7 @@ class Runs {
 // the next. Extrema from the start of a group to each row are computed as rows enter. Extrema from each row to the
 // group's end are computed when the group is complete.
 template <typename T>
-class RectangleOp {
+class RectangleOp : public Operation<T> {
  public:
   RectangleOp(const RowContext<T> &context, bool largest)
       : RectangleOp(context, largest, context.pass().radius_x, context.pass().radius_y) {}
@@ -70,10 +70,10 @@ class RectangleOp {
     taps_.resize(height_);
   }
 
-  void enter(int y) {
+  void enter(int y) override {
     // The last row of the rectangle, at or above the last row of the window.
     y -= context_.pass().radius_y - radius_y_;
-    if (y < context_.first_y - radius_y_) return;
+    if (y < context_.tile.y0 - radius_y_) return;
     T *row = rows_[y];
     runs_.pick_wide(context_.window[y] + beside_, width_, scratch_, row);
     if (!start_) return;
@@ -83,7 +83,7 @@ class RectangleOp {
       for (int k = 1; k < height_; k++) extremum(rows_[y - k], rows_[y - k + 1], rows_[y - k]);
   }
 
-  void filter(int y, T *out) {
+  void filter(int y, T *out) override {
     const int top = y - radius_y_;
     if (start_ && place_of(top) == 0) {
       std::memcpy(out, rows_[top], context_.samples * sizeof(T));
@@ -97,7 +97,7 @@ class RectangleOp {
 
  private:
   // The index of a row in its group.
-  int place_of(int y) const { return (y - context_.first_y + radius_y_) % height_; }
+  int place_of(int y) const { return (y - context_.tile.y0 + radius_y_) % height_; }
 
   void extremum(const T *a, const T *b, T *out) const {
     const T *const taps[] = {a, b};
@@ -117,7 +117,7 @@ class RectangleOp {
 
 // Extrema over a union of a few centred rectangles, for example a cross.
 template <typename T>
-class StackOp {
+class StackOp : public Operation<T> {
  public:
   static bool can(const Pass &pass) {
     // A rectangle costs about as much as kRows rows of an element in ElementOp.
@@ -136,11 +136,11 @@ class StackOp {
         rectangles_.emplace_back(context, largest, widths[dy], static_cast<int>(dy));
   }
 
-  void enter(int y) {
+  void enter(int y) override {
     for (RectangleOp<T> &rectangle : rectangles_) rectangle.enter(y);
   }
 
-  void filter(int y, T *out) {
+  void filter(int y, T *out) override {
     rectangles_.front().filter(y, out);
     for (size_t i = 1; i < rectangles_.size(); i++) {
       rectangles_[i].filter(y, row_);
@@ -159,7 +159,7 @@ class StackOp {
 // Extrema over any element. Each row of the element is a few runs. Two runs whose length is a power of two cover each
 // run.
 template <typename T>
-class ElementOp {
+class ElementOp : public Operation<T> {
  public:
   ElementOp(const RowContext<T> &context, bool largest)
       : context_(context), largest_(largest), runs_(context, largest) {
@@ -175,7 +175,7 @@ class ElementOp {
     taps_.resize(chords_.size());
   }
 
-  void enter(int y) {
+  void enter(int y) override {
     const T *runs = context_.window[y];
     int length = 1, valid = context_.window.length();
     for (const Ring<T> &level : levels_) {
@@ -186,7 +186,7 @@ class ElementOp {
     }
   }
 
-  void filter(int y, T *out) {
+  void filter(int y, T *out) override {
     for (size_t m = 0; m < chords_.size(); m++) {
       const int row = y + chords_[m].y - context_.pass().radius_y, level = chords_[m].level;
       taps_[m] = (level ? levels_[level - 1][row] : context_.window[row]) + chords_[m].x * context_.channels;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Medians on the CPU: operations as in cpu_operations.h. Small windows compare all their samples, for all windows of a
-// row at once. Larger windows have histograms, updated by the samples that enter and leave.
+// Medians on the CPU. Small windows compare all their samples, for all windows of a row at once. Larger windows have
+// histograms, updated by the samples that enter and leave.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
-#include "cpu/cpu_operations.h"
+#include "cpu/operation.h"
 
 namespace cudaconv {
 
 // Medians of small windows, from all their samples.
 template <typename T>
-class MedianOp {
+class MedianOp : public Operation<T> {
  public:
   explicit MedianOp(const RowContext<T> &context) : context_(context) {}
-  void enter(int) {}
-  void filter(int y, T *out) {
+  void filter(int y, T *out) override {
     const Pass &pass = context_.pass();
     taps_.clear();
     for (int j = -pass.radius_y; j <= pass.radius_y; j++)
@@ -31,14 +31,30 @@ class MedianOp {
 };
 
 // Medians of 8-bit samples, from histograms of the window's columns. The time does not depend on the window's size.
-class ColumnMedianOp {
+class ColumnMedianOp : public Operation<uint8_t> {
  public:
   static bool can(const Pass &pass) { return pass.width() * pass.height() >= kLeastSamples; }
-  static constexpr int kColumnBytes = kMedianBins * (1 + kMedianBins);  // bytes of histograms for each sample of a row
 
-  explicit ColumnMedianOp(const RowContext<uint8_t> &context);
-  void enter(int y);
-  void filter(int y, uint8_t *out);
+  explicit ColumnMedianOp(const RowContext<uint8_t> &context)
+      : context_(context),
+        coarse_(context.scratch.take<uint8_t>(static_cast<size_t>(context.window.length()) * kMedianBins)),
+        fine_(context.scratch.take<uint8_t>(static_cast<size_t>(context.window.length()) * kMedianBins * kMedianBins)) {
+    std::fill_n(coarse_, static_cast<size_t>(context.window.length()) * kMedianBins, uint8_t{0});
+    std::fill_n(fine_, static_cast<size_t>(context.window.length()) * kMedianBins * kMedianBins, uint8_t{0});
+  }
+
+  void enter(int y) override {
+    const int leaves = y - context_.pass().height();
+    const bool filled = leaves >= context_.tile.y0 - context_.pass().radius_y;
+    context_.loops().count_columns(context_.window[y], filled ? context_.window[leaves] : nullptr, coarse_, fine_,
+                                   context_.window.length());
+  }
+
+  void filter(int, uint8_t *out) override {
+    const Pass &pass = context_.pass();
+    context_.loops().median_of_columns(coarse_, fine_, context_.channels, pass.width(),
+                                       pass.width() * pass.height() / 2, out, context_.samples);
+  }
 
  private:
   static constexpr int kLeastSamples = 13 * 13;  // MedianOp counts up to 255 bytes
@@ -49,25 +65,86 @@ class ColumnMedianOp {
 
 // Medians of deeper samples, from one histogram of the window. The window moves along rows, alternately to the right
 // and to the left. Each step changes one column.
-class WanderingMedianOp {
+class WanderingMedianOp : public Operation<uint16_t> {
  public:
   // A step removes a column, adds a column and searches the median. MedianOp compares all samples, many windows at
   // once.
   static bool can(const Pass &pass) { return pass.width() * pass.height() >= 10 * (pass.height() + 23); }
 
-  explicit WanderingMedianOp(const RowContext<uint16_t> &context);
-  void enter(int) {}
-  void filter(int y, uint16_t *out);
+  explicit WanderingMedianOp(const RowContext<uint16_t> &context) : context_(context) {
+    const int half = context.pass().width() * context.pass().height() / 2;
+    for (int c = 0; c < context.channels; c++)
+      histogram_.emplace_back(context.scratch, context.job.layout->depth(), half);
+  }
+
+  void filter(int y, uint16_t *out) override {
+    const Pass &pass = context_.pass();
+    const int channels = context_.channels, pixels = context_.samples / channels, step = backwards_ ? -1 : 1;
+    for (int c = 0; c < channels; c++) {
+      Histogram &histogram = histogram_[c];
+      int x = backwards_ ? pixels - 1 : 0;
+      if (y == context_.tile.y0) {
+        for (int j = y - pass.radius_y; j <= y + pass.radius_y; j++) change_row(histogram, j, c, true);
+      } else {
+        change_row(histogram, y + pass.radius_y, x * channels + c, true);
+        change_row(histogram, y - pass.radius_y - 1, x * channels + c, false);
+      }
+      out[x * channels + c] = static_cast<uint16_t>(histogram.median());
+      for (int i = 1; i < pixels; i++) {
+        change_column(histogram, y, (x + (backwards_ ? -1 : pass.width())) * channels + c, true);
+        change_column(histogram, y, (x + (backwards_ ? pass.width() - 1 : 0)) * channels + c, false);
+        x += step;
+        out[x * channels + c] = static_cast<uint16_t>(histogram.median());
+      }
+    }
+    backwards_ = !backwards_;
+  }
 
  private:
   // A histogram of the samples of one channel in the window.
   class Histogram {
    public:
-    Histogram(Scratch &scratch, int depth, int half);
+    Histogram(Scratch &scratch, int depth, int half) : half_(half) {
+      const auto bins = [&](int bits) {
+        const size_t count = size_t{1} << std::max(depth - bits, 0);
+        uint16_t *counts = scratch.take<uint16_t>(count);
+        std::fill_n(counts, count, uint16_t{0});
+        return counts;
+      };
+      count_ = bins(0);
+      mid_ = bins(kMid);
+      top_ = bins(kTop);
+    }
+
     void add(int v) { change(v, 1); }
     void remove(int v) { change(v, -1); }
     // The median m: at most `half` samples are below m, and more than `half` are m or below.
-    int median();
+    int median() {
+      const auto at_start = [&](int bits) { return (median_ & ((1 << bits) - 1)) == 0; };
+      while (below_ + count_[median_] <= half_) {
+        if (at_start(kTop) && below_ + top_[median_ >> kTop] <= half_) {
+          below_ += top_[median_ >> kTop];
+          median_ += 1 << kTop;
+        } else if (at_start(kMid) && below_ + mid_[median_ >> kMid] <= half_) {
+          below_ += mid_[median_ >> kMid];
+          median_ += 1 << kMid;
+        } else {
+          below_ += count_[median_++];
+        }
+      }
+      while (below_ > half_) {
+        if (at_start(kTop) && below_ - top_[(median_ >> kTop) - 1] > half_) {
+          below_ -= top_[(median_ >> kTop) - 1];
+          median_ -= 1 << kTop;
+        } else if (at_start(kMid) && below_ - mid_[(median_ >> kMid) - 1] > half_) {
+          below_ -= mid_[(median_ >> kMid) - 1];
+          median_ -= 1 << kMid;
+        } else {
+          below_ -= count_[--median_];
+        }
+      }
+      return median_;
+    }
 
    private:
     static constexpr int kMid = 5, kTop = 10;  // a bin counts 2^kMid values in mid_, 2^kTop in top_
@@ -84,8 +161,21 @@ class WanderingMedianOp {
   };
 
   // Adds or removes a column or a row of the window. Its first sample is at index `first` of each row.
-  void change_column(Histogram &histogram, int y, int first, bool enters);
-  void change_row(Histogram &histogram, int y, int first, bool enters);
+  void change_column(Histogram &histogram, int y, int first, bool enters) {
+    const int radius = context_.pass().radius_y;
+    for (int j = y - radius; j <= y + radius; j++) {
+      const int v = context_.window[j][first];
+      enters ? histogram.add(v) : histogram.remove(v);
+    }
+  }
+
+  void change_row(Histogram &histogram, int y, int first, bool enters) {
+    const uint16_t *row = context_.window[y] + first;
+    for (int i = 0; i < context_.pass().width(); i++) {
+      const int v = row[i * context_.channels];
+      enters ? histogram.add(v) : histogram.remove(v);
+    }
+  }
 
   const RowContext<uint16_t> &context_;
   std::vector<Histogram> histogram_;  // by channel

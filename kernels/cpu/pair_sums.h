@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cpu/row_context.h"
+#include "cpu/operation.h"
 
 namespace cudaconv {
 
@@ -72,6 +72,7 @@ template <typename T>
 class PairSum {
  public:
   using Total = int32_t;
+  static constexpr int kRowsTogether = 1;
 
   static bool can(const RowContext<T> &context, const IntegerMask &mask) {
     if (context.pass().wide || !mask.separable()) return false;
@@ -196,7 +197,7 @@ class DensePairSum {
 
   // The first of each kRowsAtATime rows computes the sums of all. Rows below the tile get undefined sums.
   void filter(int y, Total *out) {
-    const int later = (y - context_.first_y) % kRowsAtATime, top = y - context_.pass().radius_y, n = context_.blocks();
+    const int later = (y - context_.tile.y0) % kRowsAtATime, top = y - context_.pass().radius_y, n = context_.blocks();
     if (later) {
       std::copy_n(later_[later - 1], n, out);
       return;

@@ -70,7 +70,7 @@ void check(const char *name, Border border, int height) {
   const JobTile tile = {0, 50, 0, height};
   Scratch scratch;
   RowWindow<uint8_t> window(job, tile, scratch, kRows + 1);
-  const RowContext<uint8_t> context = {job, window, scratch, 1, 50, 0};
+  const RowContext<uint8_t> context = {job, tile, window, scratch};
   Sum sum(context, pass.mask[0], 0);
   std::vector<typename Sum::Total> total(static_cast<size_t>(context.blocks()));
   bool right = true;

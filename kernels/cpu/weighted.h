@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Op::WeightedMean on the CPU.
+#pragma once
+
 #include <algorithm>
 #include <climits>
 #include <numeric>
@@ -6,11 +10,9 @@
 #include <vector>
 
 #include "cpu/alpha_rows.h"
-#include "cpu/tile_rows.h"
+#include "cpu/operation.h"
 
 namespace cudaconv {
-
-namespace {
 
 // A tap of 128-bit sums.
 template <typename In>
@@ -36,7 +38,7 @@ void add_up(const VectorLoops &, const std::vector<LongTap<In>> &taps, Uint128 *
 // If alpha is 0 in a whole window, colours are means without alpha. Only rows with a transparent window compute the
 // sums for them.
 template <typename T, typename Sum>
-class WeightedRows : public TileRows<T> {
+class WeightedOp : public Operation<T> {
   using Unsigned = std::conditional_t<std::is_same_v<Sum, int32_t>, uint32_t,
                                       std::conditional_t<std::is_same_v<Sum, int64_t>, uint64_t, Uint128>>;
   using Wide = std::conditional_t<std::is_same_v<Sum, Uint128>, uint32_t, Sum>;
@@ -47,13 +49,15 @@ class WeightedRows : public TileRows<T> {
   using Product = std::conditional_t<sizeof(T) == 1, uint16_t, Wide>;
 
  public:
-  WeightedRows(const Job &job, const JobTile &tile, Scratch &scratch)
-      : job_(job),
-        tile_(tile),
-        mask_(job.pass->mask[0]),
-        channels_(job.layout->channels),
-        window_(job, tile, scratch, job.pass->height() + 1),
-        next_(tile.y0 - job.pass->radius_y) {
+  explicit WeightedOp(const RowContext<T> &context)
+      : job_(context.job),
+        tile_(context.tile),
+        window_(context.window),
+        mask_(context.pass().mask[0]),
+        channels_(context.channels) {
+    const Job &job = context.job;
+    const JobTile &tile = context.tile;
+    Scratch &scratch = context.scratch;
     const AlphaPlace place = alpha_of(job.plan->layout);
     packed_ = place.plane == job.part.plane;
     slots_ = channels_ + !packed_;
@@ -93,12 +97,10 @@ class WeightedRows : public TileRows<T> {
     unweighted_ = scratch.take<Sum>(length_);
   }
 
-  void write(int y, T *row) override {
+  void enter(int y) override { make_row(y, true); }
+
+  void filter(int y, T *row) override {
     const int radius = job_.pass->radius_y;
-    for (; next_ <= y + radius; next_++) {
-      window_.enter(next_);
-      make_row(next_, true);
-    }
     add_rows(y, true, weighted_);
     bool transparent = false;
     for (int x = 0; x < tile_.width(); x++) transparent |= weighted_[x * slots_ + alpha_slot_] == 0;
@@ -204,12 +206,11 @@ class WeightedRows : public TileRows<T> {
   }
 
   const Job &job_;
-  const JobTile tile_;
+  const JobTile &tile_;
+  const RowWindow<T> &window_;
   const IntegerMask &mask_;
   const int channels_;
   std::vector<Factor> row_, column_;
-  RowWindow<T> window_;
-  int next_;  // the next row to enter
   bool packed_;
   int slots_, alpha_slot_;
   int columns_, length_;  // pixels of a window's row; slots of a row of results, in whole blocks
@@ -220,18 +221,5 @@ class WeightedRows : public TileRows<T> {
   Sum *weighted_, *unweighted_;
   Unsigned all_;  // the sum of the mask's coefficients
 };
-
-}  // namespace
-
-template <typename T>
-std::unique_ptr<TileRows<T>> make_weighted_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
-  const int bits = job.pass->sum_bits;
-  if (bits < 32) return std::make_unique<WeightedRows<T, int32_t>>(job, tile, scratch);
-  if (bits < 64) return std::make_unique<WeightedRows<T, int64_t>>(job, tile, scratch);
-  return std::make_unique<WeightedRows<T, Uint128>>(job, tile, scratch);
-}
-
-template std::unique_ptr<TileRows<uint8_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
-template std::unique_ptr<TileRows<uint16_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
 
 }  // namespace cudaconv

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Op::Mosaic on the CPU: means of blocks.
+#pragma once
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
 
-#include "cpu/tile_rows.h"
+#include "cpu/operation.h"
+#include "plan/mosaic.h"
 
 namespace cudaconv {
-
-namespace {
 
 // floor((sum + n / 2) / n), for sum + n / 2 below 2^32 and n below 2^16. Multiplying doubles is exact enough: (sum + n
 // / 2 + 1/2) / n is farther from any integer than the product's rounding error.
@@ -22,17 +23,17 @@ struct Mean {
 };
 
 template <typename T>
-class MosaicRows : public TileRows<T> {
+class MosaicOp : public Operation<T> {
  public:
-  MosaicRows(const Job &job, const JobTile &tile, Scratch &scratch)
-      : job_(job),
-        tile_(tile),
-        end_(tile.y0),
-        row_(scratch.take<T>(static_cast<size_t>(tile.width()) * job.layout->channels)) {
-    for (T *&row : rows_) row = scratch.take<T>(kChunkSamples);
+  explicit MosaicOp(const RowContext<T> &context)
+      : job_(context.job),
+        tile_(context.tile),
+        end_(tile_.y0),
+        row_(context.scratch.template take<T>(context.samples)) {
+    for (T *&row : rows_) row = context.scratch.template take<T>(kChunkSamples);
   }
 
-  void write(int y, T *row) override {
+  void filter(int y, T *out) override {
     if (y >= end_) {
       const MosaicBox &box = *tile_.box;
       const int block = mosaic_block(tile_.mosaic->y, box.phase_y, y - box.y);
@@ -40,7 +41,7 @@ class MosaicRows : public TileRows<T> {
       end_ = begin(block + 1);
       make_blocks(begin(block), end_);
     }
-    std::memcpy(row, row_, sizeof(T) * tile_.width() * job_.layout->channels);
+    std::memcpy(out, row_, sizeof(T) * tile_.width() * job_.layout->channels);
   }
 
  private:
@@ -111,16 +112,15 @@ class MosaicRows : public TileRows<T> {
   }
 
   const Job &job_;
-  const JobTile tile_;
+  const JobTile &tile_;
   int end_;                // the first row below the current row of blocks
   T *row_;                 // the result, the same for each row of these blocks
   T *rows_[kAtOnce];       // unpacked rows of the source, if they cannot be read in place
   std::vector<Sum> sums_;  // sums of the columns of these blocks
 };
 
-}  // namespace
-
-std::vector<JobTile> mosaic_tiles(const MosaicPart &mosaic, int threads) {
+// Cuts the boxes of a part into tiles for `threads` threads, at the edges of blocks.
+inline std::vector<JobTile> mosaic_tiles(const MosaicPart &mosaic, int threads) {
   constexpr int kTilesOfThread = 4, kLeastWidth = 256;
   std::vector<JobTile> tiles;
   const int tiles_of_box = std::max<int>(1, kTilesOfThread * threads / std::max<int>(1, mosaic.boxes.size()));
@@ -142,13 +142,5 @@ std::vector<JobTile> mosaic_tiles(const MosaicPart &mosaic, int threads) {
   }
   return tiles;
 }
-
-template <typename T>
-std::unique_ptr<TileRows<T>> make_mosaic_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
-  return std::make_unique<MosaicRows<T>>(job, tile, scratch);
-}
-
-template std::unique_ptr<TileRows<uint8_t>> make_mosaic_rows(const Job &, const JobTile &, Scratch &);
-template std::unique_ptr<TileRows<uint16_t>> make_mosaic_rows(const Job &, const JobTile &, Scratch &);
 
 }  // namespace cudaconv

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The operations of the CPU backend. An operation turns the window of rows around a row into a row of results.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "cpu/round_samples.h"
+
+namespace cudaconv {
+
+// From this side on, windows use sums and extrema whose time does not depend on the size.
+constexpr int kLargeSide = 10;
+
+// The pass, tile and rows of an operation.
+template <typename T>
+struct RowContext {
+  const Job &job;
+  const JobTile &tile;
+  const RowWindow<T> &window;
+  Scratch &scratch;
+  const int channels = job.layout->channels, samples = tile.width() * channels;
+
+  const VectorLoops &loops() const { return *job.loops; }
+  const Pass &pass() const { return *job.pass; }
+  const Rounding *rounding() const { return job.pass->rounding[job.part.plane]; }
+  int blocks() const { return whole_blocks(samples); }
+  // The number of samples for loops that take any number from one block on.
+  int padded() const { return std::max(samples, kVectorBlock); }
+  // The samples `dx` pixels to the right of and `dy` rows below the results of row y.
+  const T *at(int y, int dx, int dy) const { return window[y + dy] + (dx + pass().radius_x) * channels; }
+  int largest_sample() const { return largest_sample_of(*job.layout); }
+};
+
+template <typename T>
+class Operation {
+ public:
+  virtual ~Operation() = default;
+
+  // Called for each row, in rising order. Mosaics and wide Gaussians have no window: they read the frame themselves.
+  virtual void enter(int) {}
+  // Computes row y, whose window's last row, y + radius_y, has entered.
+  virtual void filter(int y, T *out) = 0;
+  // Rows of results that are computed at a time. All rows of their windows enter before the first filter().
+  virtual int rows_together() const { return 1; }
+};
+
+// Calls f(n) with n.value == channels, a constant.
+template <typename F>
+void with_channels(int channels, F f) {
+  switch (channels) {
+    case 1:
+      return f(std::integral_constant<int, 1>());
+    case 2:
+      return f(std::integral_constant<int, 2>());
+    case 3:
+      return f(std::integral_constant<int, 3>());
+    default:
+      return f(std::integral_constant<int, 4>());
+  }
+}
+
+}  // namespace cudaconv
