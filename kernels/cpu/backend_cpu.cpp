@@ -192,75 +192,63 @@ class ScratchPool {
   std::vector<std::unique_ptr<Scratch>> free_;
 };
 
-// A frame that the backend owns, in the layout of a plan; planes that share memory in the caller's frame are separate
-// here.
+// A frame that the backend owns.
 class OwnedFrame {
  public:
-  void prepare(const FrameLayout &layout) {
-    for (int p = 0; p < layout.planes; p++) {
-      const PlaneLayout &plane = layout.plane[p];
-      const size_t pitch = static_cast<size_t>(plane.first + plane.width * plane.step) * plane.bytes_per_container();
-      const size_t bytes = pitch * plane.height;
-      if (size_[p] < bytes) {
-        memory_[p].reset(new uint8_t[bytes]);
-        size_[p] = bytes;
+  const FrameView &prepare(const std::vector<MemoryPlane> &planes) {
+    for (size_t i = 0; i < planes.size(); i++) {
+      const size_t bytes = planes[i].row_bytes * planes[i].height;
+      if (size_[i] < bytes) {
+        memory_[i].reset(new uint8_t[bytes]);
+        size_[i] = bytes;
       }
-      plane_[p] = {memory_[p].get(), static_cast<ptrdiff_t>(pitch)};
+      view_.plane[i] = {memory_[i].get(), static_cast<ptrdiff_t>(planes[i].row_bytes)};
     }
+    return view_;
   }
-  const PlaneView &plane(int p) const { return plane_[p]; }
+  const FrameView &view() const { return view_; }
 
  private:
   // Not zeroed, since that takes long for large frames. A pass writes every sample before another pass reads it.
   std::unique_ptr<uint8_t[]> memory_[kMaxPlanes];
   size_t size_[kMaxPlanes] = {};
-  PlaneView plane_[kMaxPlanes];
+  FrameView view_;
 };
 
 // The frames behind the buffer numbers of a pass.
 class Buffers {
  public:
-  explicit Buffers(int temporaries) : at_(temporaries + 2) {}
-
-  void set(int index, const FrameView &frame) { at_[index + 1] = {&frame, nullptr}; }
-  void set(int index, const OwnedFrame &frame) { at_[index + 1] = {nullptr, &frame}; }
-
-  // Row 0 of a part, and the pitch from row to row of the part.
-  PlaneView part(const Plan &plan, const Plan::Part &part, int index) const {
-    const At &at = at_[index + 1];
-    PlaneView view =
-        at.frame ? at.frame->plane[plan.layout.plane[part.plane].memory_plane] : at.owned->plane(part.plane);
-    view.data += part.first_row * view.pitch;
-    view.pitch *= part.row_step;
-    return view;
-  }
+  explicit Buffers(int temporaries) : frame_(temporaries + 2) {}
+  FrameView &operator[](int index) { return frame_[index + 1]; }
+  const FrameView &operator[](int index) const { return frame_[index + 1]; }
 
  private:
   static_assert(Pass::kOutput == -1 && Pass::kInput == 0);
-  struct At {
-    const FrameView *frame;
-    const OwnedFrame *owned;
-  };
-  std::vector<At> at_;  // by buffer number, from kOutput on
+  std::vector<FrameView> frame_;  // from kOutput on
 };
 
-template <typename T>
-void repack_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
-  std::vector<T> samples(static_cast<size_t>(end - begin) * layout.channels + kVectorBlock);
-  unpack_pixels(vector_loops(), layout, from, begin, end - begin, samples.data());
-  pack_pixels(vector_loops(), layout, samples.data(), begin, end - begin, to);
+// Row 0 of a part of a frame, and the pitch from row to row of the part.
+PlaneView part_of(const FrameView &frame, const Plan &plan, const Plan::Part &part) {
+  PlaneView view = frame.plane[plan.layout.plane[part.plane].memory_plane];
+  view.data += part.first_row * view.pitch;
+  view.pitch *= part.row_step;
+  return view;
 }
 
 // Copies the pixels [begin, end) of a row from one view of the layout to another.
 void copy_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
-  if (layout.dense()) {
-    const size_t pixel = static_cast<size_t>(layout.channels) * layout.bytes_per_container();
+  const size_t size = layout.bytes_per_container();
+  if (layout.dense() || layout.container == Container::Packed32) {
+    const size_t pixel = layout.container == Container::Packed32 ? size : layout.channels * size;
     std::memcpy(to + begin * pixel, from + begin * pixel, (end - begin) * pixel);
-  } else if (layout.container == Container::U8) {
-    repack_pixels<uint8_t>(layout, from, to, begin, end);
-  } else {
-    repack_pixels<uint16_t>(layout, from, to, begin, end);
+    return;
   }
+  for (int c = 0; c < layout.channels; c++)
+    for (int x = begin; x < end; x++) {
+      const size_t at = (layout.first + layout.channel[c].offset + static_cast<size_t>(x) * layout.step) * size;
+      to[at] = from[at];
+      if (size == 2) to[at + 1] = from[at + 1];
+    }
 }
 
 class CpuBackend : public Backend {
@@ -309,10 +297,7 @@ class CpuBackend : public Backend {
   Buffers make_buffers(const Plan &plan) {
     temporaries_.resize(std::max<size_t>(temporaries_.size(), plan.temporaries));
     Buffers buffers(plan.temporaries);
-    for (int t = 0; t < plan.temporaries; t++) {
-      temporaries_[t].prepare(plan.layout);
-      buffers.set(t + 1, temporaries_[t]);
-    }
+    for (int t = 0; t < plan.temporaries; t++) buffers[t + 1] = temporaries_[t].prepare(plan.memory);
     return buffers;
   }
 
@@ -321,8 +306,8 @@ class CpuBackend : public Backend {
     const Plan &plan = *planned.plan;
     if (plan.passes[0].op == Op::Mosaic) mosaic_ = mosaic_parts(planned.regions, plan);
     Buffers buffers = make_buffers(plan);
-    buffers.set(Pass::kInput, src);
-    buffers.set(Pass::kOutput, dst);
+    buffers[Pass::kInput] = src;
+    buffers[Pass::kOutput] = dst;
     run_passes(plan, {0, plan.passes.size()}, buffers, nullptr, cancellation);
   }
 
@@ -342,27 +327,23 @@ class CpuBackend : public Backend {
       for (size_t i = 0; i < planned.size(); i++) {
         const Plan &plan = *planned[i].plan;
         if (work[i].empty()) continue;
-        results_.prepare(plan.layout);
+        results_.prepare(plan.memory);
         run_passes(plan, stages_of(plan)[s], stage_buffers(plan, s, dst), &work[i], cancellation);
         if (planned.size() == 1) continue;
-        merged_.prepare(plan.layout);
-        put_in_place(
-            plan, work[i], results_, [&](int p) { return merged_.plane(p); }, cancellation);
+        put_in_place(plan, work[i], results_.view(), merged_.prepare(plan.memory), cancellation);
       }
-      for (size_t i = 0; i < planned.size(); i++)
-        put_in_place(
-            *planned[i].plan, work[i], planned.size() == 1 ? results_ : merged_,
-            [&](int p) { return dst.plane[planned[i].plan->layout.plane[p].memory_plane]; }, cancellation);
+      const FrameView &from = planned.size() == 1 ? results_.view() : merged_.view();
+      for (size_t i = 0; i < planned.size(); i++) put_in_place(*planned[i].plan, work[i], from, dst, cancellation);
     }
   }
 
   // The buffers of a stage. The stage reads results of earlier stages from the frame.
   Buffers stage_buffers(const Plan &plan, size_t stage, const FrameView &frame) {
     Buffers buffers = make_buffers(plan);
-    buffers.set(Pass::kInput, frame);
+    buffers[Pass::kInput] = frame;
     const std::vector<Stage> stages = stages_of(plan);
-    for (size_t s = 0; s < stage; s++) buffers.set(plan.passes[stages[s].end - 1].target, frame);
-    buffers.set(plan.passes[stages[stage].end - 1].target, results_);
+    for (size_t s = 0; s < stage; s++) buffers[plan.passes[stages[s].end - 1].target] = frame;
+    buffers[plan.passes[stages[stage].end - 1].target] = results_.view();
     return buffers;
   }
 
@@ -389,11 +370,11 @@ class CpuBackend : public Backend {
     const auto make_job = [&](const Pass &pass, const Plan::Part &part, const Job *difference) {
       const PlaneLayout &layout = plan.layout.plane[part.plane];
       Job job = {&vector_loops(), &cancellation, &plan, &pass, part, &layout, {}, {}, {}, {}, {}, difference, nullptr};
-      job.source = buffers.part(plan, part, pass.source);
-      job.subtrahend = buffers.part(plan, part, pass.subtrahend);
-      job.copy = buffers.part(plan, part, pass.copy_source);
-      job.target = buffers.part(plan, part, pass.target);
-      if (pass.reads_alpha()) job.alpha = buffers.part(plan, plan.parts[alpha_part(plan, part)], pass.source);
+      job.source = part_of(buffers[pass.source], plan, part);
+      job.subtrahend = part_of(buffers[pass.subtrahend], plan, part);
+      job.copy = part_of(buffers[pass.copy_source], plan, part);
+      job.target = part_of(buffers[pass.target], plan, part);
+      if (pass.reads_alpha()) job.alpha = part_of(buffers[pass.source], plan, plan.parts[alpha_part(plan, part)]);
       return job;
     };
     std::vector<Job> jobs;
@@ -471,9 +452,8 @@ class CpuBackend : public Backend {
                     at(rect.y0, rect.y1, b, bands), at(rect.y0, rect.y1, b + 1, bands)});
   }
 
-  // Copies the pixels in regions from `from` to the planes plane_of(0) ... of another frame.
-  template <typename PlaneOf>
-  void put_in_place(const Plan &plan, const RegionWork &work, const OwnedFrame &from, PlaneOf plane_of,
+  // Copies the pixels in regions from one frame to another.
+  void put_in_place(const Plan &plan, const RegionWork &work, const FrameView &from, const FrameView &to,
                     const Cancellation &cancellation) {
     constexpr int kRows = 32;                   // rows of a task
     std::vector<std::pair<size_t, int>> tasks;  // part and first row of each task
@@ -482,14 +462,13 @@ class CpuBackend : public Backend {
     parallel_for_(static_cast<int>(tasks.size()), [&](int task) {
       const auto [i, first] = tasks[task];
       const Plan::Part &part = plan.parts[i];
-      const PlaneView source = from.plane(part.plane), target = plane_of(part.plane);
+      const PlaneView source = part_of(from, plan, part), target = part_of(to, plan, part);
       const int end = std::min(first + kRows, work.selected(i).bounds().y1);
       for (int y = first; y < end && !cancellation.requested(); y++) {
         const RegionRows::Row row = work.rows(i).row(y);
-        const ptrdiff_t frame_row = part.first_row + static_cast<ptrdiff_t>(y) * part.row_step;
         for (size_t r = row.begin; r < row.end; r++)
-          copy_pixels(plan.layout.plane[part.plane], source.data + frame_row * source.pitch,
-                      target.data + frame_row * target.pitch, work.rows(i).runs()[r].begin, work.rows(i).runs()[r].end);
+          copy_pixels(plan.layout.plane[part.plane], source.data + y * source.pitch, target.data + y * target.pitch,
+                      work.rows(i).runs()[r].begin, work.rows(i).runs()[r].end);
       }
     });
     cancellation.check();
