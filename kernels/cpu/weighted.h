@@ -150,21 +150,11 @@ class WeightedOp : public Operation<T> {
 
   void multiply(int y, bool weighted, Product *out) {
     if (weighted && !packed_) alpha_rows_->read(y, alpha_);
-    if (packed_ && channels_ == 4) return multiply_packed(window_[y], weighted, out);
     const T *in = window_[y];
     for (int x = 0; x < columns_; x++, in += channels_, out += slots_) {
       const Product a = packed_ ? in[alpha_slot_] : alpha_[x], weight = weighted ? a : Product{1};
       for (int c = 0; c < channels_; c++) out[c] = static_cast<Product>(weight * in[c]);
       out[alpha_slot_] = a;
-    }
-  }
-
-  void multiply_packed(const T *in, bool weighted, Product *out) const {
-    const int slot = alpha_slot_, n = columns_;
-    for (int x = 0; x < n; x++) {
-      const Product a = in[4 * x + slot], weight = weighted ? a : Product{1};
-      for (int c = 0; c < 4; c++) out[4 * x + c] = static_cast<Product>(weight * in[4 * x + c]);
-      out[4 * x + slot] = a;
     }
   }
 
