@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/run_union.h"
 #include "plan/weighted.h"
 
 namespace cudaconv {
@@ -19,6 +20,34 @@ std::vector<Stage> stages_of(const Plan &plan) {
   return stages;
 }
 
+namespace {
+
+// Adds the runs to the covered rows, and the pixels that were not covered before to `uncovered`.
+void cover(const RegionRows &rows, CoveredRows *covered, Area *uncovered) {
+  RunUnion all(uncovered->width());
+  for (int y = 0; y < uncovered->height(); y++) {
+    std::vector<PixelRun> &before = (*covered)[y];
+    for (const PixelRun &run : before) all.add(run);
+    const RegionRows::Row row = rows.row(y);
+    for (size_t i = row.begin; i < row.end; i++) {
+      const PixelRun &run = rows.runs()[i];
+      all.add(run);
+      int x = run.begin;
+      for (const PixelRun &other : before) {
+        if (other.end <= x || other.begin >= run.end) continue;
+        uncovered->add({x, y, other.begin, y + 1});
+        x = other.end;
+      }
+      uncovered->add({x, y, run.end, y + 1});
+    }
+    before.clear();
+    all.list(&before);
+    all.clear();
+  }
+}
+
+}  // namespace
+
 RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation,
                        std::vector<CoveredRows> *covered)
     : plan_(plan) {
@@ -31,7 +60,7 @@ RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellat
   for (size_t i = 0; covered && i < rows_.size() && !cancellation.requested(); i++) {
     if (covered->size() == i) covered->emplace_back(plan.parts[i].height);
     auto uncovered = std::make_shared<Area>(*selected_[i]);
-    (*covered)[i].add(*rows_[i], uncovered.get());
+    cover(*rows_[i], &(*covered)[i], uncovered.get());
     selected_[i] = std::move(uncovered);
   }
   if (plan.passes[0].op == Op::Mosaic && !cancellation.requested()) mosaic_ = mosaic_parts(regions, plan);

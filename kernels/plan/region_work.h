@@ -10,7 +10,6 @@
 
 #include "cancellation.h"
 #include "plan/area.h"
-#include "plan/covered_rows.h"
 #include "plan/mosaic.h"
 #include "plan/plan.h"
 #include "plan/region_rows.h"
@@ -24,10 +23,14 @@ struct Stage {
 };
 std::vector<Stage> stages_of(const Plan &plan);
 
+// The pixels of a part that are in later regions of a list, which win where regions overlap: by row, runs in rising
+// order with gaps between them.
+using CoveredRows = std::vector<std::vector<PixelRun>>;
+
 class RegionWork {
  public:
-  // If the frame is cancelled, the work stays unfinished. `covered`: by part, the pixels of later regions in a list,
-  // which win. The work leaves these pixels out, and adds its own to them. `covered` is empty for the last regions.
+  // If the frame is cancelled, the work stays unfinished. `covered`: by part, the pixels that the work leaves out, and
+  // to which it adds its own. `covered` is empty for the last regions.
   RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation,
              std::vector<CoveredRows> *covered = nullptr);
 
