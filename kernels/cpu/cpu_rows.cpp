@@ -7,29 +7,17 @@ namespace {
 
 constexpr bool kBigEndianHost = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
-template <typename F>
-void for_each_container(const PlaneLayout &layout, F f) {
-  switch (layout.container) {
-    case Container::U8:
-      f([](const uint8_t *p) -> int { return *p; }, [](uint8_t *p, int v) { *p = static_cast<uint8_t>(v); });
-      break;
-    case Container::U16:
-      f([](const uint8_t *p) -> int { return p[0] | p[1] << 8; },
-        [](uint8_t *p, int v) {
-          p[0] = static_cast<uint8_t>(v);
-          p[1] = static_cast<uint8_t>(v >> 8);
-        });
-      break;
-    case Container::U16BE:
-      f([](const uint8_t *p) -> int { return p[0] << 8 | p[1]; },
-        [](uint8_t *p, int v) {
-          p[0] = static_cast<uint8_t>(v >> 8);
-          p[1] = static_cast<uint8_t>(v);
-        });
-      break;
-    case Container::Packed32:
-      break;
-  }
+// The value of a container of bytes or, for samples of 16 bits, of words, and back. `big`: big endian.
+template <typename T>
+int read_container(const uint8_t *p, bool big) {
+  return sizeof(T) == 1 ? *p : big ? p[0] << 8 | p[1] : p[0] | p[1] << 8;
+}
+
+template <typename T>
+void write_container(uint8_t *p, int v, bool big) {
+  const int low = sizeof(T) == 2 && big;  // the place of the low byte
+  p[low] = static_cast<uint8_t>(v);
+  if (sizeof(T) == 2) p[1 - low] = static_cast<uint8_t>(v >> 8);
 }
 
 uint32_t read_word(const uint8_t *p) {
@@ -67,11 +55,11 @@ void unpack(const PlaneLayout &layout, const uint8_t *row, int x, int count, T *
       for (int i = 0; i < count; i++)
         out[i * channels] = static_cast<T>(read_word(row + 4 * (x + i)) >> channel.offset & max);
     } else {
-      for_each_container(layout, [&](auto read, auto) {
-        const int step = layout.step * layout.bytes_per_container(), shift = channel.shift;
-        const uint8_t *in = row + position(layout, channel, x);
-        for (int i = 0; i < count; i++) out[i * channels] = static_cast<T>(read(in + i * step) >> shift & max);
-      });
+      const int step = layout.step * layout.bytes_per_container(), shift = channel.shift;
+      const bool big = layout.container == Container::U16BE;
+      const uint8_t *in = row + position(layout, channel, x);
+      for (int i = 0; i < count; i++)
+        out[i * channels] = static_cast<T>(read_container<T>(in + i * step, big) >> shift & max);
     }
   }
 }
@@ -91,11 +79,10 @@ void pack(const PlaneLayout &layout, const T *samples, int x, int count, uint8_t
   for (int c = 0; c < channels; c++) {
     const ChannelLayout &channel = layout.channel[c];
     const T *in = samples + c;
-    for_each_container(layout, [&](auto, auto write) {
-      const int step = layout.step * layout.bytes_per_container(), shift = channel.shift;
-      uint8_t *out = row + position(layout, channel, x);
-      for (int i = 0; i < count; i++) write(out + i * step, in[i * channels] << shift);
-    });
+    const int step = layout.step * layout.bytes_per_container(), shift = channel.shift;
+    const bool big = layout.container == Container::U16BE;
+    uint8_t *out = row + position(layout, channel, x);
+    for (int i = 0; i < count; i++) write_container<T>(out + i * step, in[i * channels] << shift, big);
   }
 }
 
