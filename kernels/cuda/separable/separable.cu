@@ -3,7 +3,7 @@
 // The launcher of the kernels for separable masks.
 #include <algorithm>
 
-#include "cuda/device/mma/launch_tiles.h"
+#include "cuda/device/mma/launch_strips.h"
 #include "cuda/separable/separable.cuh"
 
 namespace cudaconv {
@@ -13,27 +13,27 @@ using namespace separable;
 namespace {
 
 template <int kRadius, Samples kSamples, bool kFewChannels>
-MmaLaunch<SeparableMmaParams> launch_of() {
+StripLaunch<SeparableMmaParams> launch_of() {
   using Shape = SeparableShape<kRadius, kSamples>;
   using Strip = SeparableStrip<Shape, kFewChannels>;
   using Tuning = SeparableTuning;
-  return {strip_mma_kernel<Shape, kFewChannels>,
-          kStripThreads,
-          [](int, int tile_height) { return strip_bytes<Shape>(tile_height); },
-          true,
-          kStripThreads / 2,
-          Strip::kWide ? Tuning::kLeastWideRows : Tuning::kLeastRows,
-          Strip::kWide ? 0 : Tuning::kMostRows,
+  const auto kernel = strip_mma_kernel<Shape, kFewChannels>;
+  if (Strip::kWide)
+    return {kernel, strip_bytes<Shape>, Tuning::kLeastWideRows, 0, Strip::kMinBlocks, kRadius + Tuning::kMoreWideRows};
+  return {kernel,
+          strip_bytes<Shape>,
+          Tuning::kLeastRows,
+          Tuning::kMostRows,
           Strip::kMinBlocks,
-          Strip::kWide ? Shape::kRadius + Tuning::kMoreWideRows : 2 * Shape::kRadius + Tuning::kMoreRows};
+          2 * kRadius + Tuning::kMoreRows};
 }
 
 template <Samples kSamples, bool kFewChannels>
 KernelLaunch<SeparableMmaParams> launch_for(int radius, SeparableMmaParams &p) {
-  return cut_frame(radius == 8    ? launch_of<8, kSamples, kFewChannels>()
-                   : radius == 16 ? launch_of<16, kSamples, kFewChannels>()
-                                  : launch_of<32, kSamples, kFewChannels>(),
-                   sample_bytes(kSamples), p);
+  return cut_strips(radius == 8    ? launch_of<8, kSamples, kFewChannels>()
+                    : radius == 16 ? launch_of<16, kSamples, kFewChannels>()
+                                   : launch_of<32, kSamples, kFewChannels>(),
+                    sample_bytes(kSamples), p);
 }
 
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cuda/device/mma/launch_tiles.h"
+#include "cuda/device/mma/launch_strips.h"
 #include "cuda/tile_height.h"
 #include "cuda/weighted/weighted_mma.cuh"
 #include "cuda/weighted/weighted_strips.cuh"
@@ -94,20 +94,14 @@ KernelLaunch<WeightedStripParams> choose_strips(const PassQuery &query, Weighted
 }
 
 template <int kRadius>
-KernelLaunch<WeightedMmaParams> cut_strips(const IntegerMask &mask, WeightedMmaParams &p) {
+KernelLaunch<WeightedMmaParams> launch_mma(const IntegerMask &mask, WeightedMmaParams &p) {
   using Shape = WeightedMmaShape<kRadius>;
+  using Tuning = WeightedMmaTuning;
   put_factors(mask.row, mask.column, kRadius, kMostFactorBytes, p);
-  const auto bytes = [](int, int tile_height) { return strip_bytes<Shape>(tile_height); };
-  const MmaLaunch<WeightedMmaParams> strips = {weighted_mma_kernel<Shape>,
-                                               kStripThreads,
-                                               bytes,
-                                               true,
-                                               kStripThreads / 2,
-                                               WeightedMmaTuning::kLeastRows,
-                                               0,
-                                               Shape::kMinBlocks,
-                                               kRadius + WeightedMmaTuning::kMoreRows};
-  return cut_frame(strips, 1, p);
+  const StripLaunch<WeightedMmaParams> strips = {weighted_mma_kernel<Shape>, strip_bytes<Shape>,
+                                                 Tuning::kLeastRows,         0,
+                                                 Shape::kMinBlocks,          kRadius + Tuning::kMoreRows};
+  return cut_strips(strips, 1, p);
 }
 
 KernelLaunch<WeightedMmaParams> choose_mma(const PassQuery &query, WeightedMmaParams &p) {
@@ -122,7 +116,7 @@ KernelLaunch<WeightedMmaParams> choose_mma(const PassQuery &query, WeightedMmaPa
   p.radius_y = pass.radius_y;
   p.alpha_first = alpha_of(query.plan.layout).channel == 0;
   p.all = static_cast<uint64_t>(sum_of(mask.row) * sum_of(mask.column));
-  return radius <= 8 ? cut_strips<8>(mask, p) : cut_strips<kMostMmaRadius>(mask, p);
+  return radius <= 8 ? launch_mma<8>(mask, p) : launch_mma<kMostMmaRadius>(mask, p);
 }
 
 }  // namespace

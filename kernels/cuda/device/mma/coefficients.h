@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "cuda/launch_params.h"
@@ -27,6 +28,14 @@ enum class MmaShape : uint8_t { None, Separable, Dense };
 
 // Kinds of samples: 8 bits; 10 to 16 bits in 16-bit containers with one or two channels; the same with four channels.
 enum class Samples : uint8_t { U8, U16, U16x4 };
+
+// Calls function() with the kind of samples as an integral_constant.
+template <typename Function>
+auto for_samples(Samples samples, Function function) {
+  if (samples == Samples::U16) return function(std::integral_constant<Samples, Samples::U16>());
+  if (samples == Samples::U16x4) return function(std::integral_constant<Samples, Samples::U16x4>());
+  return function(std::integral_constant<Samples, Samples::U8>());
+}
 
 // How many bytes factors of separable masks and row sums have; the low bytes are stored first.
 CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
