@@ -61,11 +61,8 @@ struct BlurStep {
 // Loads a step from line `line` and the sample at index `first` on.
 __device__ inline void load_step(const BlurredLines &lines, int line, int first, BlurStep &step) {
   const int t = static_cast<int>(threadIdx.x % 4);
-#pragma unroll
-  for (int h = 0; h < 2; h++)
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      load_words<2>(lines.from + line + lines.at(first + 16 * h + 4 * t + i), step.words[h][i]);
+  each<2, 4>(
+      [&](int h, int i) { load_words<2>(lines.from + line + lines.at(first + 16 * h + 4 * t + i), step.words[h][i]); });
 }
 
 // Sums of the four lines; of[n] has the products of bytes that count 256^n. kBytes: of a weight.

@@ -115,11 +115,10 @@ __device__ inline void store_column_sums(const Sums (&sum)[16], int i, int vecto
   };
   uint32_t *const to = reinterpret_cast<uint32_t *>(row + vector * (16 / kPlanes));
   constexpr int kPlaneWords = kReduceBytes / kPlanes / 2;
-#pragma unroll
-  for (int c = 0; c < kPlanes; c++)
-#pragma unroll
-    for (int k = 0; k < 8 / kPlanes; k++)  // samples 2k and 2k + 1 of the plane
-      to[c * kPlaneWords + k] = rounded(2 * k * kPlanes + c) | rounded((2 * k + 1) * kPlanes + c) << 16;
+  each<kPlanes, 8 / kPlanes>([&](int c, int k) {
+    // Samples 2k and 2k + 1 of the plane.
+    to[c * kPlaneWords + k] = rounded(2 * k * kPlanes + c) | rounded((2 * k + 1) * kPlanes + c) << 16;
+  });
 }
 
 // Copies the sums of pixels from where list_columns() has them to planes that begin with pixel 0.
@@ -217,19 +216,14 @@ __device__ inline void load_chunk(const PartParams &part, const ReducedVector &v
   const int row0 = first + 4 * static_cast<int>(threadIdx.x % 4);
   if (rows.plain && first + Step::kChunkRows <= rows.count) {
     const uint8_t *const from = vector.at(rows.y0 + row0);
-#pragma unroll
-    for (int h = 0; h < Step::kHalves; h++)
-#pragma unroll
-      for (int i = 0; i < 4; i++) load_words<4>(from + (16 * h + i) * part.source_pitch, samples[h][i]);
+    each<Step::kHalves, 4>(
+        [&](int h, int i) { load_words<4>(from + (16 * h + i) * part.source_pitch, samples[h][i]); });
     return;
   }
-#pragma unroll
-  for (int h = 0; h < Step::kHalves; h++)
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int row = min(row0 + 16 * h + i, rows.count - 1);
-      vector.load(rows.inside ? rows.y0 + row : memory.row[row], samples[h][i]);
-    }
+  each<Step::kHalves, 4>([&](int h, int i) {
+    const int row = min(row0 + 16 * h + i, rows.count - 1);
+    vector.load(rows.inside ? rows.y0 + row : memory.row[row], samples[h][i]);
+  });
 }
 
 // The sums of 16 coarse rows; [n] is for byte n of the lanes' vectors.
@@ -246,15 +240,12 @@ struct ColumnSums {
   __device__ void add(int chunk, const typename Step::Samples &samples, const ReduceMemory &memory) {
     const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4;
     uint32_t weights[Step::kTerms][2 * Step::kHalves];
-#pragma unroll
-    for (int term = 0; term < Step::kTerms; term++)
-#pragma unroll
-      for (int i = 0; i < 2 * Step::kHalves; i++) {
-        const int coarse_row = g + 8 * (i % 2) - kReduceGroup;
-        const int byte = kWeightsBefore + chunk * Step::kChunkRows + 4 * t + 16 * (i / 2) - coarse_row * Step::kFactor;
-        const uint32_t *const at = memory.weights[term] + byte / 4;
-        weights[term][i] = Step::kFactor % 4 == 0 ? at[0] : __funnelshift_r(at[0], at[1], byte % 4 * 8);
-      }
+    each<Step::kTerms, 2 * Step::kHalves>([&](int term, int i) {
+      const int coarse_row = g + 8 * (i % 2) - kReduceGroup;
+      const int byte = kWeightsBefore + chunk * Step::kChunkRows + 4 * t + 16 * (i / 2) - coarse_row * Step::kFactor;
+      const uint32_t *const at = memory.weights[term] + byte / 4;
+      weights[term][i] = Step::kFactor % 4 == 0 ? at[0] : __funnelshift_r(at[0], at[1], byte % 4 * 8);
+    });
 #pragma unroll
     for (int w = 0; w < 4; w++) {
       uint32_t bytes[Step::kHalves][4];

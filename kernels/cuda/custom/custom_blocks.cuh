@@ -207,14 +207,11 @@ class Blocks4x4Sums {
 #pragma unroll
     for (int j = kSteps - 1; j >= 0; j--) {
       if (4 * j + 2 * kHalf >= Shape::kRows) continue;
-#pragma unroll
-      for (int s = 0; s < kStrips; s++)
-#pragma unroll
-        for (int c = 0; c < kSummed; c++) {
-          const Sums sum = kHalf ? sums_[j][s][c].part[0] : j ? sums_[j ? j - 1 : 0][s][c].part[0] : start;
-          sums_[j][s][c].part[0] = mma<true, false, 2>(operands_.rows[2 * j + kHalf],
-                                                       {words_[2 * kHalf][s][c], words_[2 * kHalf + 1][s][c]}, sum);
-        }
+      each<kStrips, kSummed>([&](int s, int c) {
+        const Sums sum = kHalf ? sums_[j][s][c].part[0] : j ? sums_[j ? j - 1 : 0][s][c].part[0] : start;
+        sums_[j][s][c].part[0] = mma<true, false, 2>(operands_.rows[2 * j + kHalf],
+                                                     {words_[2 * kHalf][s][c], words_[2 * kHalf + 1][s][c]}, sum);
+      });
     }
   }
 
@@ -222,13 +219,10 @@ class Blocks4x4Sums {
   __device__ void add_fifths() {
 #pragma unroll
     for (int j = Shape::kFifths - 1; j >= 0; j--)
-#pragma unroll
-      for (int s = 0; s < kStrips; s++)
-#pragma unroll
-        for (int c = 0; c < kSummed; c++) {
-          Sums &sum = sums_[j][s][c].part[0];
-          sum = mma<true, false, 1>(operands_.fifths[j], {words_[kChunks - 1][s][c]}, sum);
-        }
+      each<kStrips, kSummed>([&](int s, int c) {
+        Sums &sum = sums_[j][s][c].part[0];
+        sum = mma<true, false, 1>(operands_.fifths[j], {words_[kChunks - 1][s][c]}, sum);
+      });
   }
 
   // Packs the lane's results of strip s of the squares that are complete, see cudaconv::pack_sums().

@@ -224,18 +224,13 @@ __device__ inline void round_all(const DenseMmaParams &p,
                                  const DigitSums<Shape::kSampleBytes> (&sums)[kRows][kGroups][kChannels],
                                  Rounded<Shape> (&results)[kRows][kGroups][kChannels]) {
   const auto pack = [&](auto round) {
-#pragma unroll
-    for (int y = 0; y < kRows; y++)
-#pragma unroll
-      for (int s = 0; s < kGroups; s++)
-#pragma unroll
-        for (int c = 0; c < kChannels; c++) {
-          const auto rounded = [&](int i) { return round(sums[y][s][c].total(i, p.digits)); };
-          if constexpr (Shape::kSamples == Samples::U8)
-            results[y][s][c] = pack_clamped(rounded(0), rounded(2), rounded(1), rounded(3));
-          else
-            pack_samples(p, results[y][s][c], rounded);
-        }
+    each<kRows, kGroups, kChannels>([&](int y, int s, int c) {
+      const auto rounded = [&](int i) { return round(sums[y][s][c].total(i, p.digits)); };
+      if constexpr (Shape::kSamples == Samples::U8)
+        results[y][s][c] = pack_clamped(rounded(0), rounded(2), rounded(1), rounded(3));
+      else
+        pack_samples(p, results[y][s][c], rounded);
+    });
   };
   const SumRounding &r = p.epilogue;
   if constexpr (Shape::kSamples == Samples::U8) {
@@ -256,17 +251,14 @@ __device__ inline void put_rows(const Tile &tile, const Channels &channels, int 
   using Place = ResultPlace<kPixelBytes, 16, 0>;
   const int x = tile.x0 + static_cast<int>(threadIdx.x) % 4 * 32 + Place().x;
   const auto put = [&](auto is_inside, bool has_unfiltered, auto finish) {
-#pragma unroll
-    for (int y = 0; y < kRows; y++)
-#pragma unroll
-      for (int s = 0; s < kGroups; s++) {
-        const int row = y0 + kRows * s + y;
-        uint32_t pixels[kPixelBytes];
-        channels.join(results[y][s], pixels);
-        finish(y, pixels);
-        Place::put(part, part.target + row * part.target_pitch + x * kPixelBytes, x, row, bottom,
-                   decltype(is_inside)::value, has_unfiltered, pixels);
-      }
+    each<kRows, kGroups>([&](int y, int s) {
+      const int row = y0 + kRows * s + y;
+      uint32_t pixels[kPixelBytes];
+      channels.join(results[y][s], pixels);
+      finish(y, pixels);
+      Place::put(part, part.target + row * part.target_pitch + x * kPixelBytes, x, row, bottom,
+                 decltype(is_inside)::value, has_unfiltered, pixels);
+    });
   };
   constexpr bool kBlends = Channels::kCount < Channels::kChannels || Shape::kSamples == Samples::U16x4;
   if (!inside || (!kBlends && part.has_unfiltered))
@@ -302,12 +294,7 @@ class DenseSums {
 #pragma unroll 1
     for (int digit = 0; digit < p.digits; digit++) {
       const int32_t start = digit == p.digits - 1 ? p.epilogue.start : 0;
-#pragma unroll
-      for (int y = 0; y < kRows; y++)
-#pragma unroll
-        for (int s = 0; s < kGroups; s++)
-#pragma unroll
-          for (int c = 0; c < kChannels; c++) sums[y][s][c].begin_digit(digit, start);
+      each<kRows, kGroups, kChannels>([&](int y, int s, int c) { sums[y][s][c].begin_digit(digit, start); });
       fragment_ = fragments + Shape::fragments(digit, p.height);
       from_ = from;
       add_rows(p.height, p.spare);
@@ -356,14 +343,10 @@ class DenseSums {
 
   // Loads the next row of samples.
   __device__ void load_window(Window &window) {
-#pragma unroll
-    for (int s = 0; s < kGroups; s++)
-#pragma unroll
-      for (int c = 0; c < kPlanes; c++)
-#pragma unroll
-        for (int k = 0; k < kChunks; k++)
-          window[s][c][k] =
-              *reinterpret_cast<const uint32_t *>(from_ + s * kRows * kRowBytes + c * Shape::kPixels + 16 * k);
+    each<kGroups, kPlanes, kChunks>([&](int s, int c, int k) {
+      window[s][c][k] =
+          *reinterpret_cast<const uint32_t *>(from_ + s * kRows * kRowBytes + c * Shape::kPixels + 16 * k);
+    });
     from_ += kRowBytes;
   }
 
@@ -372,13 +355,10 @@ class DenseSums {
   __device__ void add_to(int first, int last, Add add) {
 #pragma unroll
     for (int y = first; y <= last; y++)
-#pragma unroll
-      for (int s = 0; s < kGroups; s++)
-#pragma unroll
-        for (int c = 0; c < kPlanes; c++) {
-          Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes];
-          part = add(y, s, c, part);
-        }
+      each<kGroups, kPlanes>([&](int s, int c) {
+        Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes];
+        part = add(y, s, c, part);
+      });
   }
 
   // Adds the first kCount chunks of a row of samples, whose number is u modulo kRows, to the sums of rows first to

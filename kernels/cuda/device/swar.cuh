@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "cuda/device/arch.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch_params.h"
 
 namespace cudaconv {
@@ -167,10 +168,7 @@ struct LaneRow {
 
   // Sets the lane's own words, [part][word].
   __device__ void set(const uint32_t (&own)[Swar::kSplit][4]) {
-#pragma unroll
-    for (int h = 0; h < Swar::kSplit; h++)
-#pragma unroll
-      for (int i = 0; i < 4; i++) part[h][kWords + i] = own[h][i];
+    each<Swar::kSplit, 4>([&](int h, int i) { part[h][kWords + i] = own[h][i]; });
   }
 
   // Fills in the neighbours' words by shuffles; the own words are set. Every lane of the warp takes part.
@@ -193,10 +191,7 @@ struct LaneRow {
 #pragma unroll
     for (int i = 0; i < 4; i++) words[kWords + i] = row[i];
     exchange(words);
-#pragma unroll
-    for (int h = 0; h < Swar::kSplit; h++)
-#pragma unroll
-      for (int i = 0; i < 4 + 2 * kWords; i++) part[h][i] = Swar::part(k, words[i], h);
+    each<Swar::kSplit, 4 + 2 * kWords>([&](int h, int i) { part[h][i] = Swar::part(k, words[i], h); });
   }
 };
 
@@ -210,10 +205,7 @@ struct Ordered {
 
   // Splits the words, each xored with `flip`.
   __device__ static void split(const SwarParams &k, const uint32_t (&words)[4], uint32_t flip, Row &row) {
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-      for (int h = 0; h < Swar::kSplit; h++) row[h][i] = part(k, words[i] ^ flip, h);
+    each<4, Swar::kSplit>([&](int i, int h) { row[h][i] = part(k, words[i] ^ flip, h); });
   }
   __device__ static uint32_t part(const SwarParams &k, uint32_t word, int h) {
     return kRawOdd && h ? word : Swar::part(k, word, h);
@@ -246,25 +238,19 @@ struct SquareRows {
   template <bool kMin>
   __device__ void extrema(Row &result) const {
     LaneRow<Swar, kRadius> column;
+    each<4, Swar::kSplit>([&](int i, int h) {
+      uint32_t &extremum = column.part[h][column.kWords + i];
+      extremum = rows[0][h][i];
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-      for (int h = 0; h < Swar::kSplit; h++) {
-        uint32_t &extremum = column.part[h][column.kWords + i];
-        extremum = rows[0][h][i];
-#pragma unroll
-        for (int t = 1; t < kSize; t += 2) extremum = extreme<kMin>(extremum, rows[t][h][i], rows[t + 1][h][i]);
-      }
+      for (int t = 1; t < kSize; t += 2) extremum = extreme<kMin>(extremum, rows[t][h][i], rows[t + 1][h][i]);
+    });
     column.exchange();
+    each<4, Swar::kSplit>([&](int i, int h) {
+      const auto sample = [&](int t) { return column.at(Swar::kPerWord * i + h + (t - kRadius) * Swar::kChannels); };
+      result[h][i] = sample(0);
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-      for (int h = 0; h < Swar::kSplit; h++) {
-        const auto sample = [&](int t) { return column.at(Swar::kPerWord * i + h + (t - kRadius) * Swar::kChannels); };
-        result[h][i] = sample(0);
-#pragma unroll
-        for (int t = 1; t < kSize; t += 2) result[h][i] = extreme<kMin>(result[h][i], sample(t), sample(t + 1));
-      }
+      for (int t = 1; t < kSize; t += 2) result[h][i] = extreme<kMin>(result[h][i], sample(t), sample(t + 1));
+    });
   }
 };
 

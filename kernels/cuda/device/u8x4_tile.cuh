@@ -256,10 +256,7 @@ __device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, 
       const uint32_t *from = words + (row0 + row) * pitch + at * kChannels;
       to[i] = u8x4s + (row0 + row) * pitch + at * kChunk;
       uint32_t of_subtiles[kSubtiles][kChannels];
-#pragma unroll
-      for (int s = 0; s < kSubtiles; s++)
-#pragma unroll
-        for (int w = 0; w < kChannels; w++) of_subtiles[s][w] = from[s * subtile + w];
+      each<kSubtiles, kChannels>([&](int s, int w) { of_subtiles[s][w] = from[s * subtile + w]; });
       interleave<kChannels>(of_subtiles, chunk[i]);
     }
     __syncwarp();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// 32-bit words of samples in registers: loads, stores, and permutations of their bytes.
+// 32-bit words of samples in registers: unrolled loops, loads, stores, and permutations of their bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,6 +10,18 @@
 namespace cudaconv {
 
 constexpr int kVectorBytes = 16;  // the most that a thread loads or stores at once
+
+// Calls function(i, j, ...) for all i below kCount, j below the next count, and so on: nested loops, all unrolled.
+template <int kCount, int... kCounts, typename Function>
+__device__ inline void each(Function function) {
+#pragma unroll
+  for (int i = 0; i < kCount; i++) {
+    if constexpr (sizeof...(kCounts) > 0)
+      each<kCounts...>([&](auto... others) { function(i, others...); });
+    else
+      function(i);
+  }
+}
 
 // Loads or stores kWords words, at an address that is a multiple of their size, or of 16 bytes if there are more than
 // four words. kReadOnly: no thread writes there while the kernel runs.

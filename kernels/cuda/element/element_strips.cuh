@@ -194,15 +194,13 @@ class StripOfRectangles {
 #pragma unroll
     for (int i = 0; i < kRows; i++) rows.read(i, row[i]);
     rows.read_beside(0, below_[kRows - 1], above_[kRows - 1]);
-#pragma unroll
-    for (int i = 0; i < kRows; i++)
-      each([&](int r, int k) {
-        const auto compared = [&](int n) { return rows.compared(row[n][r][k]); };
-        high_[i][r][k] = Order::split(compared(i));
-        joined_[i][r][k] = {};
-        below_[i][r][k] = i + 1 < kRows ? compared(i + 1) : rows.compared(below_[i][r][k]);
-        above_[i][r][k] = i + 1 < kRows ? compared(kRows - 2 - i) : rows.compared(above_[i][r][k]);
-      });
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      const auto compared = [&](int n) { return rows.compared(row[n][r][k]); };
+      high_[i][r][k] = Order::split(compared(i));
+      joined_[i][r][k] = {};
+      below_[i][r][k] = i + 1 < kRows ? compared(i + 1) : rows.compared(below_[i][r][k]);
+      above_[i][r][k] = i + 1 < kRows ? compared(kRows - 2 - i) : rows.compared(above_[i][r][k]);
+    });
   }
 
   // Makes windows, which reach `height` rows to either side, one row higher on either side, and reads the rows that the
@@ -210,26 +208,22 @@ class StripOfRectangles {
   __device__ void take_up(Rows &rows, int height, bool last) {
     Row below, above;
     if (Rows::kAhead && !last) rows.read_beside(height + 1, below, above);
-#pragma unroll
-    for (int i = 0; i < kRows; i++)
-      each([&](int r, int k) {
-        high_[i][r][k] =
-            Order::greatest(high_[i][r][k], Order::split(below_[i][r][k]), Order::split(above_[kRows - 1 - i][r][k]));
-      });
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      high_[i][r][k] =
+          Order::greatest(high_[i][r][k], Order::split(below_[i][r][k]), Order::split(above_[kRows - 1 - i][r][k]));
+    });
     if (!Rows::kAhead && !last) rows.read_beside(height + 1, below, above);
-#pragma unroll
-    for (int i = 0; i < kRows; i++)
-      each([&](int r, int k) {
-        below_[i][r][k] = i + 1 < kRows ? below_[i + 1][r][k] : rows.compared(below[r][k]);
-        above_[i][r][k] = i + 1 < kRows ? above_[i + 1][r][k] : rows.compared(above[r][k]);
-      });
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      below_[i][r][k] = i + 1 < kRows ? below_[i + 1][r][k] : rows.compared(below[r][k]);
+      above_[i][r][k] = i + 1 < kRows ? above_[i + 1][r][k] : rows.compared(above[r][k]);
+    });
   }
 
   // Joins the windows' extrema with the extrema of wider windows.
   __device__ void join() {
-#pragma unroll
-    for (int i = 0; i < kRows; i++)
-      each([&](int r, int k) { joined_[i][r][k] = Order::greatest(joined_[i][r][k], high_[i][r][k], high_[i][r][k]); });
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      joined_[i][r][k] = Order::greatest(joined_[i][r][k], high_[i][r][k], high_[i][r][k]);
+    });
   }
 
   // Joins each window with those `apart` columns to the left and to the right, at most kChunk.
@@ -241,22 +235,10 @@ class StripOfRectangles {
   }
 
   __device__ void result(int i, Row &row) const {
-#pragma unroll
-    for (int r = 0; r < kRuns; r++)
-#pragma unroll
-      for (int k = 0; k < kChunk; k++) row[r][k] = Order::join(joined_[i][r][k]);
+    each<kRuns, kChunk>([&](int r, int k) { row[r][k] = Order::join(joined_[i][r][k]); });
   }
 
  private:
-  // Calls function(run, u8x4) for all u8x4s that the lane has of a row.
-  template <typename Function>
-  __device__ static void each(Function function) {
-#pragma unroll
-    for (int r = 0; r < kRuns; r++)
-#pragma unroll
-      for (int k = 0; k < kChunk; k++) function(r, k);
-  }
-
   template <int kApart>
   __device__ void widen_by() {
 #pragma unroll
@@ -264,13 +246,10 @@ class StripOfRectangles {
       // The kApart u8x4s before and behind the lane's own of each run. Before the first run and behind the last one
       // they are undefined, but in the halo: each widening by n invalidates n halo columns.
       uint32_t before[kRuns][kApart], behind[kRuns][kApart];
-#pragma unroll
-      for (int r = 0; r < kRuns; r++)
-#pragma unroll
-        for (int k = 0; k < kApart; k++) {
-          before[r][k] = from_lane<-1>(r, [&](int run) { return joined_[i][run][kChunk - kApart + k]; });
-          behind[r][k] = from_lane<1>(r, [&](int run) { return joined_[i][run][k]; });
-        }
+      each<kRuns, kApart>([&](int r, int k) {
+        before[r][k] = from_lane<-1>(r, [&](int run) { return joined_[i][run][kChunk - kApart + k]; });
+        behind[r][k] = from_lane<1>(r, [&](int run) { return joined_[i][run][k]; });
+      });
 #pragma unroll
       for (int r = 0; r < kRuns; r++) {
         Split wide[kChunk];
@@ -322,14 +301,11 @@ __device__ inline void filter_strip(const ElementStripsParams &p, const Tile &ti
     typename Rows::Row row, original;
     results.result(i, row);
     if (tile.part.has_unfiltered) rows.read(i, original);
-#pragma unroll
-    for (int r = 0; r < Shape::kRuns; r++)
-#pragma unroll
-      for (int k = 0; k < kChunk; k++) {
-        row[r][k] ^= p.flip;
-        if (tile.part.has_unfiltered)
-          row[r][k] = blend_channels(tile.part, row[r][k], original[r][k], k % step_of<Shape::Order::kWords>(p.tile));
-      }
+    each<Shape::kRuns, kChunk>([&](int r, int k) {
+      row[r][k] ^= p.flip;
+      if (tile.part.has_unfiltered)
+        row[r][k] = blend_channels(tile.part, row[r][k], original[r][k], k % step_of<Shape::Order::kWords>(p.tile));
+    });
     rows.write(i, row);
   }
 }

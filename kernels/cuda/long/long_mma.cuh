@@ -148,18 +148,15 @@ class LongMmaSums {
       a[q][2] = weights[1];
       a[q][3] = weights[-1];
     }
+    each<kLongMmaLineTiles, Shape::kValueBytes>([&](int tile, int v) {
+      uint32_t b[2];
+      load_words<2>(values + (v * kLongMmaLines + 8 * tile) * kLongMmaPitch, b);
 #pragma unroll
-    for (int tile = 0; tile < kLongMmaLineTiles; tile++)
-#pragma unroll
-      for (int v = 0; v < Shape::kValueBytes; v++) {
-        uint32_t b[2];
-        load_words<2>(values + (v * kLongMmaLines + 8 * tile) * kLongMmaPitch, b);
-#pragma unroll
-        for (int q = 0; q < Shape::kWeightBytes; q++) {
-          Sums &sums = sums_[tile].part[v + q];
-          sums = mma<false, false, 2>(a[q], b, sums);
-        }
+      for (int q = 0; q < Shape::kWeightBytes; q++) {
+        Sums &sums = sums_[tile].part[v + q];
+        sums = mma<false, false, 2>(a[q], b, sums);
       }
+    });
   }
 
   const int warp_ = warp_uniform(static_cast<int>(threadIdx.x) / 32);

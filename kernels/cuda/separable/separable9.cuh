@@ -89,11 +89,9 @@ struct Separable9Tables {
       // Rows 2t and 2t + 1 of the chunk, relative to row g of results.
       const int chunk = warp - (kSeparable9Warps - 2), first = 8 * chunk + 2 * (lane % 4) - lane / 4;
       uint32_t pair[kBytes] = {};
-#pragma unroll
-      for (int b = 0; b < kBytes; b++)
-#pragma unroll
-        for (int i = 0; i < kSeparable9Taps; i++)
-          if (i == first || i == first + 1) pair[b] |= coefficient(p.line[1][b], i) << 8 * (i - first);
+      each<kBytes, kSeparable9Taps>([&](int b, int i) {
+        if (i == first || i == first + 1) pair[b] |= coefficient(p.line[1][b], i) << 8 * (i - first);
+      });
       // This operand is signed: a low byte of 128 or more counts 256 less, so 1 is carried into the high byte.
       if constexpr (kBytes == 2) pair[1] = ((pair[1] & 0x7f7fu) + (pair[0] >> 7 & 0x0101u)) ^ (pair[1] & 0x8080u);
 #pragma unroll
@@ -201,16 +199,11 @@ struct Separable9Operands {
       uint32_t word[5];
 #pragma unroll
       for (int c = 0; c < 5; c++) word[c] = tables.spread[b][Tables::kMiddle + 4 * (t - 1) - g + c - 1];
-#pragma unroll
-      for (int c = 0; c < 4; c++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-          row[b][i / 2][c][i % 2] = i ? __funnelshift_r(word[c], word[c + 1], 32 - 8 * i) : word[c + 1];
+      each<4, 4>([&](int c, int i) {
+        row[b][i / 2][c][i % 2] = i ? __funnelshift_r(word[c], word[c + 1], 32 - 8 * i) : word[c + 1];
+      });
     }
-#pragma unroll
-    for (int k = 0; k < kParts; k++)
-#pragma unroll
-      for (int c = 0; c < 2; c++) column[k][c] = tables.column[k][c][lane];
+    each<kParts, 2>([&](int k, int c) { column[k][c] = tables.column[k][c][lane]; });
   }
 
   // Sums along rows: the two bytes that `selector` chooses of the sums, then the next two.

@@ -78,24 +78,15 @@ struct SlidingGradient : SlidingOperation {
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
       LaneRow<Swar, 1> sum, delta;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t now[kSplit];
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) now[h] = Swar::part(k, row[i], h);
+      each<4, kSplit>([&](int i, int h) {
+        const uint32_t a = Swar::part(k, row[i], h), b = last[0][h][i], c = last[1][h][i];
         if (j >= 2) {
-#pragma unroll
-          for (int h = 0; h < kSplit; h++)
-            sum.part[h][sum.kWords + i] = smooth(k, now[h], last[0][h][i], last[1][h][i], kHalfMinus2048);
-#pragma unroll
-          for (int h = 0; h < kSplit; h++) delta.part[h][sum.kWords + i] = minus(now[h], last[1][h][i]);
+          sum.part[h][sum.kWords + i] = smooth(k, a, b, c, kHalfMinus2048);
+          delta.part[h][sum.kWords + i] = minus(a, c);
         }
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) {
-          last[1][h][i] = last[0][h][i];
-          last[0][h][i] = now[h];
-        }
-      }
+        last[1][h][i] = b;
+        last[0][h][i] = a;
+      });
       if (j < 2) return;
       sum.exchange();
       delta.exchange();

@@ -67,17 +67,14 @@ struct SlidingMean : SlidingOperation {
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
+      uint32_t(&last)[4] = rows[j % kSize];
+      each<4, kSplit>([&](int i, int h) {
+        const uint32_t part = part_or_word<Swar>(k, row[i], h);
+        sums[h][i] = j ? sums[h][i] + part : part;
+        if (j >= kSize) sums[h][i] -= part_or_word<Swar>(k, last[i], h);
+      });
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t(&last)[4] = rows[j % kSize];
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) {
-          const uint32_t part = part_or_word<Swar>(k, row[i], h);
-          sums[h][i] = j ? sums[h][i] + part : part;
-          if (j >= kSize) sums[h][i] -= part_or_word<Swar>(k, last[i], h);
-        }
-        last[i] = row[i];
-      }
+      for (int i = 0; i < 4; i++) last[i] = row[i];
       if (j < 2 * kRadius) return;
       finish_columns<Epilogue::Divide, Swar, kRadius>(p, sums, 1, row_sum, out);
     }
@@ -112,11 +109,9 @@ struct SlidingBinomial : SlidingOperation {
       for (int i = 0; i < 4; i++) {
 #pragma unroll
         for (int h = 0; h < kSplit; h++) sums[h][i] = part_or_word<Swar>(k, row[i], h);
-#pragma unroll
-        for (int t = 0; t < kRadius; t++)
-#pragma unroll
-          for (int h = 0; h < kSplit; h++)
-            if (j >= 2 * t) sums[h][i] = stages[t][h][i].push(j - 2 * t, sums[h][i]);
+        each<kRadius, kSplit>([&](int t, int h) {
+          if (j >= 2 * t) sums[h][i] = stages[t][h][i].push(j - 2 * t, sums[h][i]);
+        });
       }
       if (j < 2 * kRadius) return;
       finish_columns<Epilogue::Shift, Swar, kRadius>(p, sums, kScale, row_sum, out);
@@ -199,16 +194,13 @@ struct SlidingDiamond5 : SlidingOperation {
         for (int i = 0; i < 4 + 2 * Row::kWords; i++) middle.part[h][i] = Swar::part(k, rows[(j + 3) % 5][i], h);
       }
       uint32_t sums[4][kSplit];
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) {
-          const int n = Swar::kPerWord * i + h;
-          const uint32_t one = beside.at(n) + middle.at(n - kChannels) + middle.at(n + kChannels);
-          const uint32_t two = far[i][h] + middle.at(n - 2 * kChannels) + middle.at(n + 2 * kChannels) +
-                               beside.at(n - kChannels) + beside.at(n + kChannels);
-          sums[i][h] = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
-        }
+      each<4, kSplit>([&](int i, int h) {
+        const int n = Swar::kPerWord * i + h;
+        const uint32_t one = beside.at(n) + middle.at(n - kChannels) + middle.at(n + kChannels);
+        const uint32_t two = far[i][h] + middle.at(n - 2 * kChannels) + middle.at(n + 2 * kChannels) +
+                             beside.at(n - kChannels) + beside.at(n + kChannels);
+        sums[i][h] = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
+      });
       finish_row<Swar>(p, sums, out);
     }
   };

@@ -146,23 +146,18 @@ struct SlidingMedian5 : SlidingOperation {
         for (int t = 0; t < 4; t++) own[t] = Row::at(k, rows[top + t], m);
         Network::sort(own);
       }
-#pragma unroll
-      for (int m = 0; m < kHalo; m++)
-#pragma unroll
-        for (int t = 0; t < 4; t++) {
-          column[m][t] = Row::before(column[kCount + m][t]);
-          if (is_first(kCount + m - 3 * kStep)) column[kHalo + kCount + m][t] = Row::after(column[kHalo + m][t]);
-        }
+      each<kHalo, 4>([&](int m, int t) {
+        column[m][t] = Row::before(column[kCount + m][t]);
+        if (is_first(kCount + m - 3 * kStep)) column[kHalo + kCount + m][t] = Row::after(column[kHalo + m][t]);
+      });
       // pair[m]: the column of register m, merged with the one before it.
       uint32_t pair[kCount + kHalo][8];
 #pragma unroll
       for (int m = 0; m < kCount; m++)
         Network::template merge<0>(column[kHalo - kStep + m], column[kHalo + m], pair[m]);
-#pragma unroll
-      for (int m = 0; m < kHalo; m++)
-#pragma unroll
-        for (int t = 0; t < 8; t++)
-          if (is_first(kCount + m - 2 * kStep)) pair[kCount + m][t] = Row::after(pair[m][t]);
+      each<kHalo, 8>([&](int m, int t) {
+        if (is_first(kCount + m - 2 * kStep)) pair[kCount + m][t] = Row::after(pair[m][t]);
+      });
 #pragma unroll
       for (int m = 0; m < kCount; m++) {
         if (!is_first(m)) continue;

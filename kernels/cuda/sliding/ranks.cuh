@@ -33,22 +33,18 @@ struct SlidingMedian3 : SlidingOperation {
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
       LaneRow<Swar, 1> least, mid, largest;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-#pragma unroll
-        for (int h = 0; h < Swar::kSplit; h++) {
-          const uint32_t a = Swar::part(k, row[i], h), b = last[0][h][i], c = last[1][h][i];
-          if (j >= 2) {
-            const int word = least.kWords + i;
-            const uint32_t low = Swar::vmin(a, b, c), high = Swar::vmax(a, b, c);
-            least.part[h][word] = low;
-            largest.part[h][word] = high;
-            mid.part[h][word] = middle<false>(a, b, c, low, high);
-          }
-          last[1][h][i] = b;
-          last[0][h][i] = a;
+      each<4, Swar::kSplit>([&](int i, int h) {
+        const uint32_t a = Swar::part(k, row[i], h), b = last[0][h][i], c = last[1][h][i];
+        if (j >= 2) {
+          const int word = least.kWords + i;
+          const uint32_t low = Swar::vmin(a, b, c), high = Swar::vmax(a, b, c);
+          least.part[h][word] = low;
+          largest.part[h][word] = high;
+          mid.part[h][word] = middle<false>(a, b, c, low, high);
         }
-      }
+        last[1][h][i] = b;
+        last[0][h][i] = a;
+      });
       if (j < 2) return;
       least.exchange();
       mid.exchange();
@@ -115,14 +111,11 @@ struct SlidingElement : SlidingOperation {
       Row columns[kRadius + 1];
 #pragma unroll
       for (int above = 0; above <= kRadius; above++)
-#pragma unroll
-        for (int h = 0; h < Swar::kSplit; h++)
-#pragma unroll
-          for (int i = 0; i < 4; i++) {
-            const uint32_t first = rows[(j - kRadius - above) % kSize][h][i];
-            const uint32_t last = rows[(j - kRadius + above) % kSize][h][i];
-            columns[above][h][i] = above ? Swar::vmax(columns[above ? above - 1 : 0][h][i], first, last) : first;
-          }
+        each<Swar::kSplit, 4>([&](int h, int i) {
+          const uint32_t first = rows[(j - kRadius - above) % kSize][h][i];
+          const uint32_t last = rows[(j - kRadius + above) % kSize][h][i];
+          columns[above][h][i] = above ? Swar::vmax(columns[above ? above - 1 : 0][h][i], first, last) : first;
+        });
       Row greatest = {};
       add_columns<0>(k, columns, greatest);
       Order::join(k, greatest, k.flip, out);
@@ -134,25 +127,19 @@ struct SlidingElement : SlidingOperation {
       if constexpr (kDistance <= kRadius) {
         if (k.column[kDistance]) {
           Row column;
+          each<Swar::kSplit, 4>([&](int h, int i) {
+            column[h][i] = columns[0][h][i];
 #pragma unroll
-          for (int h = 0; h < Swar::kSplit; h++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-              column[h][i] = columns[0][h][i];
-#pragma unroll
-              for (int above = 1; above <= kRadius; above++)
-                if (k.column[kDistance] > above) column[h][i] = columns[above][h][i];
-            }
+            for (int above = 1; above <= kRadius; above++)
+              if (k.column[kDistance] > above) column[h][i] = columns[above][h][i];
+          });
           LaneRow<Swar, kDistance> line;
           line.set(column);
           line.exchange();
-#pragma unroll
-          for (int h = 0; h < Swar::kSplit; h++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-              const int n = Swar::kPerWord * i + h, far = kDistance * Swar::kChannels;
-              greatest[h][i] = Swar::vmax(greatest[h][i], line.at(n - far), line.at(n + far));
-            }
+          each<Swar::kSplit, 4>([&](int h, int i) {
+            const int n = Swar::kPerWord * i + h, far = kDistance * Swar::kChannels;
+            greatest[h][i] = Swar::vmax(greatest[h][i], line.at(n - far), line.at(n + far));
+          });
         }
         add_columns<kDistance + 1>(k, columns, greatest);
       }
@@ -174,11 +161,9 @@ struct SlidingExtremum9 : SlidingOperation {
 
     __device__ static void down(const SwarParams &k, const uint32_t (&a)[4], const uint32_t (&b)[4],
                                 const uint32_t (&c)[4], Row &result) {
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int h = 0; h < Swar::kSplit; h++)
-          result[h][i] = Swar::vmax(Order::part(k, a[i], h), Order::part(k, b[i], h), Order::part(k, c[i], h));
+      each<4, Swar::kSplit>([&](int i, int h) {
+        result[h][i] = Swar::vmax(Order::part(k, a[i], h), Order::part(k, b[i], h), Order::part(k, c[i], h));
+      });
     }
 
     // Maxima of three samples of a row, kStep pixels apart.
@@ -187,14 +172,11 @@ struct SlidingExtremum9 : SlidingOperation {
       LaneRow<Swar, kStep> samples;
       samples.set(row);
       samples.exchange();
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int h = 0; h < Swar::kSplit; h++) {
-          constexpr int kApart = kStep * Swar::kChannels;
-          const int n = Swar::kPerWord * i + h;
-          row[h][i] = Swar::vmax(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
-        }
+      each<4, Swar::kSplit>([&](int i, int h) {
+        constexpr int kApart = kStep * Swar::kChannels;
+        const int n = Swar::kPerWord * i + h;
+        row[h][i] = Swar::vmax(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
+      });
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {

@@ -97,11 +97,9 @@ __device__ inline void load_rows(const FrameParams &p, const PartParams &part, L
     for (int j = 0; j < kRows; j++) widen_pixels(strip[j]);
   }
   if (const unsigned filled = __ballot_sync(0xffffffffu, row_of_lane < 0)) {
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-      for (int j = 0; j < kRows; j++)
-        if (filled >> j & 1) strip[j][i] = part.border_word[i % 2];
+    each<4, kRows>([&](int i, int j) {
+      if (filled >> j & 1) strip[j][i] = part.border_word[i % 2];
+    });
   }
 }
 

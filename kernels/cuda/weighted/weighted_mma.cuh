@@ -93,11 +93,9 @@ class WeightedSums {
     PartialSums<kSumBytes + kColumnBytes - 1> parts;
 #pragma unroll
     for (Sums &part : parts.part) part = all(0);
-#pragma unroll
-    for (int i = 0; i < kSumBytes; i++)
-#pragma unroll
-      for (int b = 0; b < kColumnBytes; b++)
-        parts.part[i + b] = multiply<false, false>(rows_.byte[i], k.column[b], parts.part[i + b]);
+    each<kSumBytes, kColumnBytes>([&](int i, int b) {
+      parts.part[i + b] = multiply<false, false>(rows_.byte[i], k.column[b], parts.part[i + b]);
+    });
     return parts;
   }
 
