@@ -444,7 +444,7 @@ __global__ void __launch_bounds__(kBlocks4x4Threads, Blocks4x4Tuning::kBlocks)
       tile.x0 = aligned_column<kChannels>(tile.x0);
       uint8_t *const memory = stages + warp * kBlocks4x4Memory;
       if constexpr (kChannels == 4)
-        if (part.has_unfiltered)
+        if (sums_three(part))
           return filter_blocks4x4<Shape, SummedChannels<4, 3>>(p, tile, operands, lines, rows, memory);
       filter_blocks4x4<Shape, SummedChannels<kChannels>>(p, tile, operands, lines, rows, memory);
     });

@@ -41,7 +41,8 @@ struct DenseShape {
   static constexpr int kRows = kSamples == Samples::U8 ? 4 : 2;  // rows of results at a time
   static constexpr int kThreads = 128, kMinBlocks = kSamples == Samples::U16 && kRadius == 8 ? 4 : 3;
   static constexpr int kLine = padded_words(kDenseLineWords);
-  static constexpr int kPixels = kMmaTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
+  static constexpr int kPixels =
+      kMmaTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
 
   CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return subtiles(channels * kSampleBytes); }
   // Words of the lines of coefficients, [digit][row][word].
@@ -450,7 +451,7 @@ __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile
   constexpr int kChunks = Shape::kChunks, kLine = Shape::kLine;
   constexpr Samples kSamples = Shape::kSamples;
   const PartParams &part = tile.part;
-  const bool three = kSamples == Samples::U8 && (part.channels == 3 || (part.channels == 4 && part.has_unfiltered));
+  const bool three = kSamples == Samples::U8 && (part.channels == 3 || (part.channels == 4 && sums_three(part)));
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int left = tile.x0 - Shape::kRadius, first_row = tile.y0 - p.radius_y;
   const int height = Shape::source_rows(bottom - tile.y0, p.height);

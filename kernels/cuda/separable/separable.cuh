@@ -283,8 +283,7 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
     filter_strip<StripKind<kChannels, kFiltered, Pixels::Any, Shape>>(p, tile, lines, rows, columns, inside);
   };
   if constexpr (kPixelBytes == 4 && kChannels == 4)
-    if (part.filter_bits[0] == 0x00ffffffu || part.filter_bits[0] == 0xffffff00u)
-      return filter(std::integral_constant<int, 3>());
+    if (sums_three(part)) return filter(std::integral_constant<int, 3>());
   filter(std::integral_constant<int, kChannels>());
 }
 

@@ -42,6 +42,15 @@ __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&
   }
 }
 
+// Of four channels of bytes only three are summed if the first or the last one is not filtered: those from
+// first_summed() on.
+__device__ inline bool sums_three(const PartParams &part) {
+  return !(part.filter_bits[0] & 0xffu) || !(part.filter_bits[0] >> 24);
+}
+__device__ inline int first_summed(const PartParams &part) {
+  return part.filter_bits[0] & 0xffu ? 0 : 1;
+}
+
 // Splits four pixels of four bytes into one word for each of three of their bytes, from byte `first` on.
 __device__ inline void deinterleave_three(const uint32_t (&in)[4], int first, uint32_t (&channel)[3]) {
   const uint32_t pairs = 0x5140 + 0x1111 * first, last = 0x62 + 0x11 * first;

@@ -114,7 +114,7 @@ class StripSource {
       : p_(p),
         reader_(p, tile.part, tile.x0 - Shape::kReach, Kind::kColumns, columns, inside),
         rows_(rows),
-        skipped_(tile.part.filter_bits[0] & 0xff ? 0 : 1) {}
+        skipped_(first_summed(tile.part)) {}
 
   // Requests a step's samples, or share i of kShares of them.
   __device__ void read(int step) { reader_.read(offset(step), ahead_); }

@@ -230,31 +230,18 @@ struct SummedChannels {
   }
 };
 
-// 8-bit pixels of four channels with at least one unfiltered channel: three channels are summed. The skipped one is the
-// last unfiltered channel; its byte of the result is undefined.
+// Three of the four channels of 8-bit pixels, see sums_three(). The other channel's byte of a result is undefined.
 template <>
 struct SummedChannels<4, 3> {
   static constexpr int kChannels = 4, kCount = 3;
 
-  __device__ explicit SummedChannels(const PartParams &part) {
-#pragma unroll
-    for (int c = 0; c < kChannels; c++)
-      if (!(part.filter_bits[0] >> 8 * c & 0xffu)) skipped_ = c;
-    first_two_ = (channel(0) | channel(1) << 8) * 0x11 + 0x4040;
-    third_ = channel(2) * 0x11 + 0x40;
-  }
+  __device__ explicit SummedChannels(const PartParams &part) : first_(first_summed(part)) {}
 
-  __device__ int channel(int i) const {
-    return i + (i >= skipped_);
-  }
+  __device__ int channel(int i) const { return first_ + i; }
 
   template <Samples = Samples::U8>
   __device__ void take_apart(const MmaParams &, uint32_t (&words)[4], uint32_t (&bytes)[3]) const {
-    const uint32_t first = __byte_perm(words[0], words[1], first_two_);
-    const uint32_t second = __byte_perm(words[2], words[3], first_two_);
-    bytes[0] = __byte_perm(first, second, 0x5410);
-    bytes[1] = __byte_perm(first, second, 0x7632);
-    bytes[2] = __byte_perm(__byte_perm(words[0], words[1], third_), __byte_perm(words[2], words[3], third_), 0x5410);
+    deinterleave_three(words, first_, bytes);
   }
 
   __device__ void join(const uint32_t (&results)[3], uint32_t (&words)[4]) const {
@@ -279,11 +266,10 @@ struct SummedChannels<4, 3> {
  private:
   // A selector for __byte_perm() from the selectors of the three channels' bytes.
   __device__ uint32_t selector(uint32_t first, uint32_t second, uint32_t third) const {
-    return first << 4 * channel(0) | second << 4 * channel(1) | third << 4 * channel(2);
+    return (first | second << 4 | third << 8) << 4 * first_;
   }
 
-  int skipped_ = 0;
-  uint32_t first_two_, third_;  // selectors
+  int first_;  // channel
 };
 
 // Scale a sum for pack_sums(), see DenseMmaParams::factor and SumScale.
