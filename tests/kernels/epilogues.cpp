@@ -338,15 +338,14 @@ void test_dense_mma(const Case &c, const DenseMmaParams &p, const MmaKind &kind)
 void test_mma(const Case &c) {
   SeparableMmaParams separable = {};
   DenseMmaParams dense = {};
-  const MmaKind kind = plan_mma(*c.plan, c.pass(), separable, dense);
-  if (kind.shape == MmaShape::Separable) {
-    test_separable_mma(c, separable, kind);
-  } else if (kind.shape == MmaShape::Dense) {
-    if (kind.samples == Samples::U8)
-      test_dense_mma<DenseShape<16, Samples::U8>>(c, dense, kind);
-    else
-      test_dense_mma<DenseShape<16, Samples::U16>>(c, dense, kind);
-  }
+  if (const MmaKind kind = plan_separable(*c.plan, c.pass(), separable); kind.radius)
+    return test_separable_mma(c, separable, kind);
+  const MmaKind kind = plan_dense(*c.plan, c.pass(), dense);
+  if (!kind.radius) return;
+  if (kind.samples == Samples::U8)
+    test_dense_mma<DenseShape<16, Samples::U8>>(c, dense, kind);
+  else
+    test_dense_mma<DenseShape<16, Samples::U16>>(c, dense, kind);
 }
 
 // Calls apply_epilogue() in the form that `p` selects, and returns the word of results.

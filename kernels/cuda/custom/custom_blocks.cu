@@ -27,9 +27,7 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
 }
 
 KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
-  if (!query.kernels.mma) return {};
-  SeparableMmaParams separable = {};
-  if (!plan_mma(query.plan, query.pass(), separable, p).blocks4x4) return {};
+  if (!query.kernels.mma || !plan_dense(query.plan, query.pass(), p).blocks4x4) return {};
   for (int i = 0; i < p.parts; i++)
     if (p.border == Border::Wrap && !p.part[i].row_is_multiple_of_16) return {};
   if (p.radius_y <= 3 && p.radius_x <= 6) return launch_of<Blocks4x4Shape<10, 4>>(p);

@@ -41,7 +41,7 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
-      return TileSize{kMmaTileWidth, part.width, rows * Shape::row_groups(part.channels)};
+      return TileSize{kDenseTileWidth, part.width, rows * Shape::row_groups(part.channels)};
     });
   };
   const auto cost = [](int rows) { return static_cast<uint64_t>(rows + Tuning::kMoreRows); };
@@ -54,9 +54,8 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
 
 KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (!query.kernels.mma) return {};
-  SeparableMmaParams separable = {};
-  const MmaKind kind = plan_mma(query.plan, query.pass(), separable, p);
-  if (kind.shape != MmaShape::Dense) return {};
+  const MmaKind kind = plan_dense(query.plan, query.pass(), p);
+  if (!kind.radius) return {};
   return for_samples(kind.samples, [&](auto samples) {
     constexpr Samples kSamples = decltype(samples)::value;
     if constexpr (has_narrow_dense(kSamples))

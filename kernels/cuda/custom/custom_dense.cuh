@@ -25,6 +25,8 @@
 
 namespace cudaconv::custom {
 
+constexpr int kDenseTileWidth = 128;  // pixels
+
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="custom 31x31,custom 15x15 16-bit", and so are the
 // blocks for which each shape limits its registers.
 struct DenseTuning {
@@ -42,7 +44,7 @@ struct DenseShape {
   static constexpr int kThreads = 128, kMinBlocks = kSamples == Samples::U16 && kRadius == 8 ? 4 : 3;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels =
-      kMmaTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
+      kDenseTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
 
   CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return subtiles(channels * kSampleBytes); }
   // Words of the lines of coefficients, [digit][row][word].
@@ -531,7 +533,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
       }
     }
     const int bottom = min(tile.y0 + height, part.height);
-    if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, kMmaTileWidth, height);
+    if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, kDenseTileWidth, height);
     filter_dense<Shape>(p, tile, bottom);
   }
 }

@@ -38,9 +38,8 @@ KernelLaunch<SeparableMmaParams> launch_for(int radius, SeparableMmaParams &p) {
 
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   if (!query.kernels.mma) return {};
-  DenseMmaParams dense = {};
-  const MmaKind kind = plan_mma(query.plan, query.pass(), p, dense);
-  if (kind.shape != MmaShape::Separable) return {};
+  const MmaKind kind = plan_separable(query.plan, query.pass(), p);
+  if (!kind.radius) return {};
   const auto few = std::count_if(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels <= 2; });
   if (few > 0 && few < p.parts) return {};
   if (kind.samples == Samples::U8 && few > 0) return launch_for<Samples::U8, true>(kind.radius, p);

@@ -27,11 +27,9 @@ bool has_small_coefficients(const Pass &pass, const SeparableMmaParams &p) {
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   const Pass &pass = query.pass();
   const int radius = pass.radius_x;
-  if (!query.kernels.mma || pass.op != Op::Linear || std::max(radius, pass.radius_y) > kSeparable9Radius) return {};
-  DenseMmaParams dense = {};
-  const MmaKind kind = plan_mma(query.plan, pass, p, dense);
-  if (kind.shape != MmaShape::Separable || kind.samples != Samples::U8 || p.epilogue.mode == SumRounding::Sharpen)
-    return {};
+  if (!query.kernels.mma || std::max(radius, pass.radius_y) > kSeparable9Radius) return {};
+  const MmaKind kind = plan_separable(query.plan, pass, p);
+  if (!kind.radius || kind.samples != Samples::U8 || p.epilogue.mode == SumRounding::Sharpen) return {};
   // Column coefficients are stored as two signed bytes: 256 * 127 + 127 is the largest.
   constexpr int kMost = 127 * 257;
   const std::vector<int32_t> &column = pass.mask[0].column;

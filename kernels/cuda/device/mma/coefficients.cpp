@@ -10,12 +10,13 @@ namespace cudaconv {
 
 namespace {
 
-// Fills in what the samples of all planes have in common. False if planes are not dense or differ.
-bool describe_samples(const Plan &plan, MmaKind &kind, MmaParams &p) {
+// Fills in what both kinds of masks have in common, the samples of all planes first of all. False if the pass is for
+// neither.
+bool describe(const Plan &plan, const Pass &pass, MmaKind &kind, MmaParams &p) {
   const PlaneLayout &first = plan.layout.plane[0];
   const ChannelLayout &sample = first.channel[0];
   const bool words = first.container == Container::U16, four = first.channels == 4;
-  if (!plan.layout.uniform_dense()) return false;
+  if (pass.op != Op::Linear || pass.copy_source != pass.source || !plan.layout.uniform_dense()) return false;
   for (int i = 0; i < plan.layout.planes; i++) {
     const int channels = plan.layout.plane[i].channels;
     if (words && (channels == 3 || (channels == 4) != four)) return false;
@@ -23,7 +24,9 @@ bool describe_samples(const Plan &plan, MmaKind &kind, MmaParams &p) {
   kind.samples = !words ? Samples::U8 : four ? Samples::U16x4 : Samples::U16;
   p.sample_shift = sample.shift;
   p.sample_mask = ((1u << sample.depth) - 1) * 0x00010001u;
-  return words || (sample.depth == 8 && sample.shift == 0);
+  p.radius_x = pass.radius_x;
+  p.radius_y = pass.radius_y;
+  return words || (sample.depth == 8 && sample.shift == 0 && !pass.wide);
 }
 
 bool any_negative(const std::vector<int32_t> &values) {
@@ -168,7 +171,55 @@ struct Quotient {
   }
 };
 
-MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, SeparableMmaParams &p) {
+// `largest_sum` is the largest absolute value of a sum.
+bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) {
+  const int64_t divisor = quotient.divisor, most = largest_sum + std::abs(quotient.offset) + quotient.half;
+  if (most > INT32_MAX || divisor >= 1 << 16) return false;
+  scale = {};
+  scale.absolute = quotient.absolute;
+  const int log = ceil_log2(divisor);
+  if (!quotient.absolute && 1 << log == divisor && log >= 8) {
+    scale.shift = log - 8;
+    return true;
+  }
+  // 2^shift * magic / 2^32 is slightly more than 256 / divisor. The excess, times the largest sum that has a sample, is
+  // less than 256 / divisor: too little to reach the next sample.
+  const auto magic = [&] { return ((int64_t{1} << (40 - scale.shift)) + divisor - 1) / divisor; };
+  while (magic() > INT32_MAX) scale.shift++;
+  scale.magic = static_cast<int32_t>(magic());
+  scale.half = static_cast<int32_t>(quotient.half);
+  return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
+}
+
+// How many digits of -128 to 127, each of a byte, all values have; 0 if they have too many.
+int digits_of(const std::vector<int32_t> &values) {
+  int64_t ones = 1;  // the number whose digits are ones
+  for (int digits = 1; digits <= kMostDigits; digits++, ones = ones * 256 + 1)
+    if (all_within(values, INT8_MIN * ones, INT8_MAX * ones)) return digits;
+  return 0;
+}
+
+}  // namespace
+
+bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high) {
+  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
+}
+
+void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
+                 SeparableMmaParams &p) {
+  const std::vector<int32_t> *const factors[] = {&row, &column};
+  for (int line = 0; line < 2; line++) {
+    const int size = static_cast<int>(factors[line]->size());
+    for (int byte = 0; byte < bytes; byte++)
+      for (int i = 0; i < size; i++)
+        put_byte(p.line[line][byte], radius - size / 2 + i, (*factors[line])[i] >> 8 * byte);
+  }
+}
+
+MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p) {
+  MmaKind kind;
+  if (!describe(plan, pass, kind, p) || !pass.mask[0].separable()) return {};
+  const int64_t largest_sample = pass.rounding[0][0].max;
   const IntegerMask &mask = pass.mask[0];
   const int radius = std::max(pass.radius_x, pass.radius_y);
   const bool words = kind.samples != Samples::U8;
@@ -176,7 +227,6 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   Quotient quotient(pass.rounding[0][0], pass.has_gain() || any_negative(mask.row) || any_negative(mask.column));
   std::vector<int32_t> row = mask.row, column = mask.column;
   if (!pass.has_gain()) quotient.reduce(column);
-  kind.shape = MmaShape::Separable;
   kind.radius = 8;
   while (kind.radius < radius) kind.radius *= 2;
   // Long windows of 16-bit samples: other structures are faster, except with factors of 24 bits.
@@ -223,42 +273,16 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   return kind;
 }
 
-// `largest_sum` is the largest absolute value of a sum.
-bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) {
-  const int64_t divisor = quotient.divisor, most = largest_sum + std::abs(quotient.offset) + quotient.half;
-  if (most > INT32_MAX || divisor >= 1 << 16) return false;
-  scale = {};
-  scale.absolute = quotient.absolute;
-  const int log = ceil_log2(divisor);
-  if (!quotient.absolute && 1 << log == divisor && log >= 8) {
-    scale.shift = log - 8;
-    return true;
-  }
-  // 2^shift * magic / 2^32 is slightly more than 256 / divisor. The excess, times the largest sum that has a sample, is
-  // less than 256 / divisor: too little to reach the next sample.
-  const auto magic = [&] { return ((int64_t{1} << (40 - scale.shift)) + divisor - 1) / divisor; };
-  while (magic() > INT32_MAX) scale.shift++;
-  scale.magic = static_cast<int32_t>(magic());
-  scale.half = static_cast<int32_t>(quotient.half);
-  return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
-}
-
-// How many digits of -128 to 127, each of a byte, all values have; 0 if they have too many.
-int digits_of(const std::vector<int32_t> &values) {
-  int64_t ones = 1;  // the number whose digits are ones
-  for (int digits = 1; digits <= kMostDigits; digits++, ones = ones * 256 + 1)
-    if (all_within(values, INT8_MIN * ones, INT8_MAX * ones)) return digits;
-  return 0;
-}
-
-MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, DenseMmaParams &p) {
+MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
+  MmaKind kind;
+  if (!describe(plan, pass, kind, p) || pass.has_gain() || pass.mask[0].row_shift) return {};
+  const int64_t largest_sample = pass.rounding[0][0].max;
   const int width = pass.width(), height = pass.height();
   if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
   Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
   if (kind.samples == Samples::U8) quotient.extend(value, 1024, INT8_MAX);  // then sums need no shift, see SumScale
-  kind.shape = MmaShape::Dense;
   kind.radius = has_narrow_dense(kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   p.digits = digits_of(value);
   int64_t largest_sum = 0;
@@ -287,44 +311,6 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
     kind.blocks4x4 = (largest_sum + std::abs(int64_t{p.epilogue.start})) << up <= INT32_MAX;
   }
   return kind;
-}
-
-}  // namespace
-
-bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high) {
-  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
-}
-
-void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
-                 SeparableMmaParams &p) {
-  const std::vector<int32_t> *const factors[] = {&row, &column};
-  for (int line = 0; line < 2; line++) {
-    const int size = static_cast<int>(factors[line]->size());
-    for (int byte = 0; byte < bytes; byte++)
-      for (int i = 0; i < size; i++)
-        put_byte(p.line[line][byte], radius - size / 2 + i, (*factors[line])[i] >> 8 * byte);
-  }
-}
-
-MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense) {
-  MmaKind samples;
-  if (pass.op != Op::Linear || pass.copy_source != pass.source || !describe_samples(plan, samples, separable) ||
-      (pass.wide && samples.samples == Samples::U8))
-    return {};
-  describe_samples(plan, samples, dense);
-  const int64_t largest_sample = pass.rounding[0][0].max;
-  const auto finish = [&](MmaKind kind, MmaParams &p) {
-    p.radius_x = pass.radius_x;
-    p.radius_y = pass.radius_y;
-    return kind;
-  };
-  if (pass.mask[0].separable()) {
-    const MmaKind kind = make_separable(pass, samples, largest_sample, separable);
-    if (kind.shape != MmaShape::None) return finish(kind, separable);
-    if (pass.mask[0].row_shift) return {};
-  }
-  if (pass.has_gain()) return {};
-  return finish(make_dense(pass, samples, largest_sample, dense), dense);
 }
 
 }  // namespace cudaconv

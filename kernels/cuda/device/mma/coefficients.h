@@ -24,8 +24,6 @@ constexpr int kMostDigits = 4;       // of dense masks
 // The largest masks of custom_blocks.cuh.
 constexpr int kBlocks4x4Radius = 8, kBlocks4x4Height = 15;
 
-enum class MmaShape : uint8_t { None, Separable, Dense };
-
 // Kinds of samples: 8 bits; 10 to 16 bits in 16-bit containers with one or two channels; the same with four channels.
 enum class Samples : uint8_t { U8, U16, U16x4 };
 
@@ -42,11 +40,11 @@ CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
   return samples == Samples::U8 ? 2 : 3;
 }
 
+// Which kernel can carry out a pass.
 struct MmaKind {
-  MmaShape shape = MmaShape::None;
-  int radius = 0;  // the class: 8, 16 or 32; for Dense 8 or 16
+  int radius = 0;  // the class: 8, 16 or 32, for dense masks 8 or 16; 0: none
   Samples samples = Samples::U8;
-  bool blocks4x4 = false;  // whether the kernels of custom_blocks.cuh can do this Dense mask, too
+  bool blocks4x4 = false;  // whether the kernels of custom_blocks.cuh can do this dense mask, too
 };
 
 // Whether a dense kernel is compiled for radius 8 besides radius 16: custom_blocks.cuh does most such masks of bytes.
@@ -132,8 +130,9 @@ bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high);
 void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
                  SeparableMmaParams &p);
 
-// Chooses a structure for the pass and fills in its parameters except the frame and the tile height. MmaShape::None if
-// the pass is not linear, planes are not dense, or coefficients or sums do not fit.
-MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense);
+// Fill in the parameters of a pass except the frame and the tile height. Return no kind if the pass is not linear,
+// planes are not dense, or coefficients or sums do not fit. Dense kernels are for masks that separable ones cannot do.
+MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p);
+MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p);
 
 }  // namespace cudaconv

@@ -13,8 +13,6 @@
 
 namespace cudaconv {
 
-constexpr int kMmaTileWidth = 128;  // pixels
-
 // ---- From interleaved samples to planes, and back ----
 
 // Splits four pixels, as they lie in memory, into one word for each of their bytes (channels, if of 8 bits).
