@@ -6,7 +6,7 @@
 // second. Unpacking has the selectors 0x6420 and 0x7531, packing has 0x5140 and 0x7362.
 #include "cuda/unpack.h"
 
-#include "cuda/device/row_ends.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 
 namespace cudaconv {

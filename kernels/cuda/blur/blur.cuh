@@ -10,7 +10,8 @@
 #pragma once
 
 #include "cuda/blur/reduce.cuh"
-#include "cuda/device/row_ends.cuh"
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 
 namespace cudaconv::blur {
 

@@ -22,7 +22,8 @@
 
 #include "cuda/blur/reduce.cuh"
 #include "cuda/device/integer_mma.cuh"
-#include "cuda/device/row_ends.cuh"
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 
 namespace cudaconv::blur {
 

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda/device/words.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv {
@@ -34,7 +35,7 @@ __device__ inline uint32_t rounded_means(const uint64_t (&n)[4], const uint64_t 
   }
   if (close)
     for (int b = 0; b < 4; b++) byte[b] = clamped_quotient<uint64_t>(n[b] + d[b] / 2, d[b], inverse_of(d[b]), 255);
-  return __byte_perm(__byte_perm(byte[0], byte[1], 0x0040), __byte_perm(byte[2], byte[3], 0x0040), 0x5410);
+  return pick_bytes(0, byte[0], byte[1], byte[2], byte[3]);
 }
 
 }  // namespace cudaconv

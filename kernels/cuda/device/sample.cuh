@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Samples in global memory: finding tiles, reading samples inside and outside the frame, and writing results.
+// Samples in global memory: finding tiles, reading samples inside and outside the frame, rounding sums, and writing
+// results.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "cuda/launch_params.h"
 #include "plan/border.h"
+#include "plan/rounding.h"
 
 namespace cudaconv {
 
 // Broadcasts `v`, which is the same in all lanes of the warp, so that the compiler knows that it is uniform.
 __device__ inline int warp_uniform(int v) {
   return __shfl_sync(0xffffffffu, v, 0);
+}
+
+// The sum of the values of this lane and of all lanes before it.
+template <typename Sum>
+__device__ inline Sum sum_to_lane(Sum v, int lane) {
+#pragma unroll
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const Sum before = __shfl_up_sync(0xffffffffu, v, static_cast<unsigned>(distance));
+    if (lane >= distance) v += before;
+  }
+  return v;
 }
 
 // A tile: its part, and its first column and row there. Columns count pixels or what else cut_tiles() was told.
@@ -158,6 +171,13 @@ __device__ inline auto read_source(const FrameParams &p, const PartParams &part,
                                    Function function) {
   if (inside && part.container == Container::U8) return function(ByteReader(part, c));
   return function(SourceReader(p, part, c, inside));
+}
+
+// Rounds any sum to a sample. `centre`: the source's sample at that place, used with a gain.
+__device__ inline int round_sum(const FrameParams &p, const Rounding &rounding, int64_t sum, int centre) {
+  if (p.has_gain) return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, centre), rounding);
+  if (rounding.wide) return round_to_sample(sum, rounding);
+  return round_to_sample(static_cast<int32_t>(sum), rounding);
 }
 
 // Whether the windows of all pixels of a tile of this size lie inside the tile's part.

@@ -65,6 +65,23 @@ __device__ inline void store_words(void *to, const uint32_t *from) {
   }
 }
 
+// load_words() or store_words() for the first `bytes` bytes of kWords words, all or fewer. Words to load into are 0
+// before.
+template <int kWords>
+__device__ inline void load_bytes(const uint8_t *from, int bytes, uint32_t *to) {
+  if (bytes >= 4 * kWords) return load_words<kWords>(from, to);
+#pragma unroll
+  for (int i = 0; i < 4 * kWords; i++)
+    if (i < bytes) to[i / 4] |= static_cast<uint32_t>(from[i]) << 8 * (i % 4);
+}
+template <int kWords>
+__device__ inline void store_bytes(uint8_t *to, int bytes, const uint32_t *from) {
+  if (bytes >= 4 * kWords) return store_words<kWords>(to, from);
+#pragma unroll
+  for (int i = 0; i < 4 * kWords; i++)
+    if (i < bytes) to[i] = static_cast<uint8_t>(from[i / 4] >> 8 * (i % 4));
+}
+
 // Splits a vector into its four words.
 __device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
   row[0] = v.x;
@@ -81,6 +98,12 @@ __device__ inline void transpose(const uint32_t (&in)[4], uint32_t (&out)[4]) {
   out[1] = __byte_perm(t0, t1, 0x7632);
   out[2] = __byte_perm(t2, t3, 0x5410);
   out[3] = __byte_perm(t2, t3, 0x7632);
+}
+
+// Packs byte n of four values, the first one's lowest.
+__device__ inline uint32_t pick_bytes(int n, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  const uint32_t selector = static_cast<uint32_t>(n * 0x11 + 0x40);
+  return __byte_perm(__byte_perm(a, b, selector), __byte_perm(c, d, selector), 0x5410);
 }
 
 // Packs four values into a word, each clamped to 0 ... 255, the first in the lowest byte.

@@ -162,14 +162,7 @@ class StripRows {
 #pragma unroll
       for (int s = 0; s < subtiles(kChannels); s++) {
         const int x = column(r, s);
-        const int bytes = (part_.width - x) * kChannels;
-        if (bytes >= kChunk * kChannels) {
-          store_words<kChannels>(to + x * kChannels, words[s]);
-        } else {
-#pragma unroll
-          for (int b = 0; b < kChunk * kChannels; b++)
-            if (b < bytes) to[x * kChannels + b] = static_cast<uint8_t>(words[s][b / 4] >> b % 4 * 8);
-        }
+        store_bytes<kChannels>(to + x * kChannels, (part_.width - x) * kChannels, words[s]);
       }
     }
   }

@@ -5,7 +5,7 @@
 // factored_column() of methods/operations.cuh.
 #pragma once
 
-#include "cuda/device/row_ends.cuh"
+#include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/long/long.h"
 #include "plan/area.h"

@@ -186,16 +186,17 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
       const int x = x0 + sums.output(upper);
       if (x >= range.x1) continue;
       constexpr int kDropped = Shape::kRowBytesDropped;
-      int rounded[8];
+      uint32_t rounded[8];
 #pragma unroll
       for (int i = 0; i < 8; i++)
-        rounded[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped));
+        rounded[i] = sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped);
       // Sums of rows below the last one are replaced later, or not read.
       uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
 #pragma unroll
       for (int byte = 0; byte < 4; byte++, to += planes.plane())
         if (byte < p.sum_bytes)
-          *reinterpret_cast<uint2 *>(to) = make_uint2(bytes_of(rounded, byte), bytes_of(rounded + 4, byte));
+          *reinterpret_cast<uint2 *>(to) = make_uint2(pick_bytes(byte, rounded[0], rounded[1], rounded[2], rounded[3]),
+                                                      pick_bytes(byte, rounded[4], rounded[5], rounded[6], rounded[7]));
     }
   }
 }

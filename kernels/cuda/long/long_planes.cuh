@@ -14,7 +14,8 @@
 // row sums, whose lines are columns, beyond the frame.
 #pragma once
 
-#include "cuda/device/row_ends.cuh"
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/long/long.h"
 #include "plan/area.h"
@@ -98,13 +99,6 @@ CUDACONV_HOST_DEVICE constexpr int chunks_read(int taps) {
   return (kLongMmaOutputs - 1 + taps + unused_values(taps) + kLongMmaChunk - 1) / kLongMmaChunk;
 }
 
-// Packs byte `index` of each of four values.
-__device__ inline uint32_t bytes_of(const int *v, int index) {
-  const uint32_t two = static_cast<uint32_t>(index | (index + 4) << 4);
-  return __byte_perm(__byte_perm(static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), two),
-                     __byte_perm(static_cast<uint32_t>(v[2]), static_cast<uint32_t>(v[3]), two), 0x5410);
-}
-
 // ---- Samples and weights ----
 
 // Word i of all copies of a byte of the weights.
@@ -115,7 +109,7 @@ __device__ inline uint32_t weight_word(const int32_t *line, int taps, int byte, 
   int v[4];
 #pragma unroll
   for (int u = 0; u < 4; u++) v[u] = first + u >= 0 && first + u < taps ? line[first + u] : 0;
-  return bytes_of(v, byte);
+  return pick_bytes(byte, v[0], v[1], v[2], v[3]);
 }
 
 // Words of a line of samples, from the first one that a window reaches to the last one.
@@ -155,8 +149,8 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const _
   }
   const LongPlanes &planes = p.samples[part.number];
   uint8_t *const to = planes.line(0, c * part.height + y) + values_before(p.taps[0]) + x;
-  *reinterpret_cast<uint32_t *>(to) = bytes_of(v, 0);
-  *reinterpret_cast<uint32_t *>(to + planes.plane()) = bytes_of(v, 1);
+  *reinterpret_cast<uint32_t *>(to) = pick_bytes(0, v[0], v[1], v[2], v[3]);
+  *reinterpret_cast<uint32_t *>(to + planes.plane()) = pick_bytes(1, v[0], v[1], v[2], v[3]);
 }
 
 // ---- Row sums ----
@@ -187,7 +181,7 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_extend_kernel(const 
 #pragma unroll
     for (int u = 0; u < 4; u++) v[u] = from[u] < 0 ? p.outside[number][c] >> 8 * byte : values[from[u]];
     if (y + 3 < 0 || y >= part.height) {
-      *reinterpret_cast<uint32_t *>(values + y) = bytes_of(v, 0);
+      *reinterpret_cast<uint32_t *>(values + y) = pick_bytes(0, v[0], v[1], v[2], v[3]);
       continue;
     }
 #pragma unroll

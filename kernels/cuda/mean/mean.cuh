@@ -14,7 +14,8 @@
 
 #include <type_traits>
 
-#include "cuda/device/row_ends.cuh"
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 #include "plan/area.h"
 
@@ -46,10 +47,6 @@ __device__ inline void split_samples(const MeanParams &p, uint32_t word, uint32_
 #pragma unroll
   for (int i = 0; i < 4 / kBytes; i++)
     sample[i] = kBytes == 1 ? word >> 8 * i & 0xff : word >> (16 * i + p.sample_shift) & p.sample_mask;
-}
-
-__device__ inline int row_bytes_of(const PartParams &part, int sample_bytes) {
-  return part.width * part.channels * sample_bytes;
 }
 
 // Writes the sums of a column of words, one for each of `rows` windows, to `to` and every `pitch` sums on. listed[n]:
@@ -112,7 +109,7 @@ __global__ void __launch_bounds__(kMeanThreads, 4) mean_columns_kernel(const __g
     listed[n] = border_index(p.border, y0 - p.height / 2 + n, part.height);
   __syncthreads();
   const int word = summed.x0 + block.x0 * kMeanThreads + thread;
-  const int bytes = row_bytes_of(part, kBytes) - 4 * word;
+  const int bytes = part.width * part.channels * kBytes - 4 * word;  // of the row from the word on
   if (word >= summed.x1) return;
 
   uint32_t *const to = p.sums + p.first_sum[i] + int64_t{y0} * p.sums_pitch[i] + word * kSamples;
@@ -156,12 +153,7 @@ __device__ inline void add_up_line(SumsTogether<Sum, kChannels> *line, int lengt
   for (int pixel = begin; pixel < end; pixel++) add(line[pixel]);
 #pragma unroll
   for (int c = 0; c < kChannels; c++) {
-    Sum up_to = sum.of[c];
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2) {
-      const Sum below = __shfl_up_sync(0xffffffffu, up_to, d);
-      if (lane >= d) up_to += below;
-    }
+    const Sum up_to = sum_to_lane(sum.of[c], lane);
     if (lane == 31) partial[warp].of[c] = up_to;
     before.of[c] = up_to - sum.of[c];
   }

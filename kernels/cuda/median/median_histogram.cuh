@@ -120,16 +120,6 @@ struct MedianBins {
   __device__ static uint32_t odd(uint32_t counts) { return __byte_perm(counts, 0, 0x4341); }
 };
 
-// The sum of the values of this lane and of all lanes before it.
-__device__ inline uint32_t sum_to_lane(uint32_t v, int lane) {
-#pragma unroll
-  for (int distance = 1; distance < 32; distance *= 2) {
-    const uint32_t before = __shfl_up_sync(0xffffffffu, v, static_cast<unsigned>(distance));
-    if (lane >= distance) v += before;
-  }
-  return v;
-}
-
 // Filters one channel of a tile.
 template <typename Shape>
 class HistogramMedian {

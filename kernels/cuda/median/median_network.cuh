@@ -205,7 +205,8 @@ __device__ inline void filter_rows(const U8x4Tile &shape, const uint32_t *u8x4s,
 }
 
 template <typename Shape>
-__device__ inline void filter_by_networks(const NetworkMedianParams &p) {
+__global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
+    network_median_kernel(const __grid_constant__ NetworkMedianParams p) {
   const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
@@ -241,12 +242,6 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
       }
     });
   }
-}
-
-template <typename Shape>
-__global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
-    network_median_kernel(const __grid_constant__ NetworkMedianParams p) {
-  filter_by_networks<Shape>(p);
 }
 
 }  // namespace cudaconv::median

@@ -237,16 +237,10 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(c
   const int left = part.width * part.channels * (bytes ? 1 : 2) - first;
   if (left <= 0 || y >= part.height) return;
   const int period = word_period(bytes ? part.channels : 2);
-  const auto load = [&](const uint8_t *data, int64_t pitch, uint32_t(&words)[4]) {
-    const uint8_t *from = data + y * pitch + first;
-    if (left >= kVectorBytes) return load_words<4>(from, words);
-#pragma unroll 1
-    for (int i = 0; i < left; i++) words[i / 4] |= uint32_t{from[i]} << i % 4 * 8;
-  };
   uint32_t source[4] = {}, subtrahend[4] = {}, original[4] = {};
-  load(part.source, part.source_pitch, source);
-  load(part.subtrahend, part.subtrahend_pitch, subtrahend);
-  if (part.has_unfiltered) load(part.copy, part.copy_pitch, original);
+  load_bytes<4>(part.source + y * part.source_pitch + first, left, source);
+  load_bytes<4>(part.subtrahend + y * part.subtrahend_pitch + first, left, subtrahend);
+  if (part.has_unfiltered) load_bytes<4>(part.copy + y * part.copy_pitch + first, left, original);
   // Bits of 16-bit containers that are no samples' are 0 in results.
   const uint32_t samples =
       bytes ? 0xffffffffu : (((1u << part.channel[0].depth) - 1) << part.channel[0].shift) * 0x10001u;
@@ -256,10 +250,7 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(c
     source[i] =
         blend_channels(part, (bytes ? __vmaxu4(a, b) : __vmaxu2(a, b)) - b, original[i], (first / 4 + i) % period);
   }
-  uint8_t *const to = part.target + y * part.target_pitch + first;
-  if (left >= kVectorBytes) return store_words<4>(to, source);
-#pragma unroll 1
-  for (int i = 0; i < left; i++) to[i] = static_cast<uint8_t>(source[i / 4] >> i % 4 * 8);
+  store_bytes<4>(part.target + y * part.target_pitch + first, left, source);
 }
 
 struct RestoreParams : FrameParams {

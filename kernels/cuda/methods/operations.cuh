@@ -6,7 +6,7 @@
 // The method separable takes two steps: row_value() for each row of the window, then evaluate_column().
 #pragma once
 
-#include "cuda/launch_params.h"
+#include "cuda/device/sample.cuh"
 
 namespace cudaconv::methods {
 
@@ -125,10 +125,7 @@ __device__ inline int bilateral_mean(const MaskParams &m, const Rounding &roundi
 
 template <typename Fetch>
 __device__ inline int round_sum(const LaunchParams &p, const Rounding &rounding, int64_t sum, Fetch fetch) {
-  if (p.has_gain)
-    return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, p.center_gain ? fetch(0, 0) : 0),
-                           rounding);
-  return rounding.wide ? round_to_sample(sum, rounding) : round_to_sample(static_cast<int32_t>(sum), rounding);
+  return cudaconv::round_sum(p, rounding, sum, p.has_gain && p.center_gain ? fetch(0, 0) : 0);
 }
 
 template <int kUnroll, typename Fetch>

@@ -339,7 +339,7 @@ class PixelReader {
     for (int i = 0; i < kPixelBytes; i++) {
       const auto at = [&](int n) { return piece[(kPieces / kPixelBytes * i + n) % kPieces]; };
       if constexpr (kBytes)
-        words[i] = __byte_perm(__byte_perm(at(0), at(1), 0x0040), __byte_perm(at(2), at(3), 0x0040), 0x5410);
+        words[i] = pick_bytes(0, at(0), at(1), at(2), at(3));
       else
         words[i] = kPixelBytes == 2 ? __byte_perm(at(0), at(1), 0x5410) : piece[i % kPieces];
     }

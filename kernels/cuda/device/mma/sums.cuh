@@ -82,13 +82,6 @@ __device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sam
   return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
 }
 
-// Packs byte n of four values, the first one's lowest.
-__device__ inline uint32_t pick_bytes(int n, int32_t a, int32_t b, int32_t c, int32_t d) {
-  const uint32_t selector = static_cast<uint32_t>(n * 0x11 + 0x40);
-  return __byte_perm(__byte_perm(static_cast<uint32_t>(a), static_cast<uint32_t>(b), selector),
-                     __byte_perm(static_cast<uint32_t>(c), static_cast<uint32_t>(d), selector), 0x5410);
-}
-
 // Rounds a lane's sums of all channels to 8-bit samples as they lie in memory: the pair of neighbouring pixels in
 // column 2t, then the pair in 2t + 1. Several such sets are rounded together, so that none waits for another.
 template <int kCount, int kChannels>
