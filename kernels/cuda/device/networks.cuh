@@ -100,10 +100,22 @@ struct MergeLists : Network<kA + kB, 6 * (kA + kB)> {
 template <typename Steps>
 constexpr Steps kStepsOf{};
 
-// Applies networks to registers; for kHalf see SwarExchange.
+// Applies networks to registers. kHalf: samples are below 1024, so their differences are exact as 16-bit floats.
 template <bool kHalf>
-struct PairNetworks : SwarExchange<kHalf> {
-  using SwarExchange<kHalf>::vmin, SwarExchange<kHalf>::vmax, SwarExchange<kHalf>::exchange;
+struct PairNetworks : PairOrder {
+  // Sorts each half: the minimum to a, the maximum to b. To keep both units busy the float unit does every other
+  // exchange: it moves max(a - b, 0) from a to b.
+  __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
+    if (kHalf && kHas<Feature::HalfExcess> && turn % 2) {
+      const HalfPair over = excess(HalfPair{a}, HalfPair{b});
+      a = (HalfPair{a} - over).bits;
+      b = (HalfPair{b} + over).bits;
+    } else {
+      const uint32_t low = vmin(a, b);
+      b = vmax(a, b);
+      a = low;
+    }
+  }
 
   template <int kCount>
   __device__ static void sort(uint32_t (&v)[kCount]) {

@@ -260,26 +260,4 @@ __device__ inline uint32_t clamp_pair(const SwarParams &k, uint32_t t, uint32_t 
   return __viaddmin_s16x2_relu(t, offset, Swar::white(k));
 }
 
-// Compares and exchanges the samples of two registers, half by half. kHalf: samples are below 1024, so their
-// differences are exact as 16-bit floats.
-template <bool kHalf>
-struct SwarExchange {
-  __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
-  __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
-
-  // Sorts each half: the minimum to a, the maximum to b. To keep both units busy the float unit does every other
-  // exchange: it moves max(a - b, 0) from a to b.
-  __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
-    if (kHalf && kHas<Feature::HalfExcess> && turn % 2) {
-      const HalfPair over = excess(HalfPair{a}, HalfPair{b});
-      a = (HalfPair{a} - over).bits;
-      b = (HalfPair{b} + over).bits;
-    } else {
-      const uint32_t low = vmin(a, b);
-      b = vmax(a, b);
-      a = low;
-    }
-  }
-};
-
 }  // namespace cudaconv

@@ -79,10 +79,10 @@ struct PairRow {
   }
 };
 
-// The last steps to the median, on registers of two samples; for kHalf see SwarExchange.
+// The last steps to the median, on registers of two samples; for kHalf see PairNetworks.
 template <bool kHalf>
 struct Median5 : PairNetworks<kHalf> {
-  using SwarExchange<kHalf>::vmin, SwarExchange<kHalf>::vmax, SwarExchange<kHalf>::exchange;
+  using PairNetworks<kHalf>::vmin, PairNetworks<kHalf>::vmax, PairNetworks<kHalf>::exchange;
 
   // The middle six, sorted, of the ten and of four more, c. This is Batcher's merge without exchanges of dropped
   // samples; its first step exchanges c[i] and number i + 3 of the ten.
@@ -94,10 +94,10 @@ struct Median5 : PairNetworks<kHalf> {
     exchange(1, low6, high6);
     exchange(0, low3, high3);
     six[0] = low3;
-    six[1] = __vimax3_u16x2(low6, low4, v[0]);
+    six[1] = vmax(low6, low4, v[0]);
     six[2] = vmax(low5, v[1]);
     six[3] = high6;
-    six[4] = __vimin3_u16x2(high3, high5, v[9]);
+    six[4] = vmin(high3, high5, v[9]);
     six[5] = vmin(high4, v[8]);
     exchange(1, six[0], six[2]);
     exchange(0, six[3], six[5]);
@@ -109,12 +109,12 @@ struct Median5 : PairNetworks<kHalf> {
   // The median of six and four samples, both sorted, and one more. Batcher's merge, without exchanges of dropped
   // samples, gives x and y, the middle two of the ten.
   __device__ static uint32_t middle(const uint32_t (&six)[6], const uint32_t (&a)[4], uint32_t corner) {
-    const uint32_t x = __vimax3_u16x2(vmin(six[2], a[3]), vmin(six[4], a[1]), six[0]);
+    const uint32_t x = vmax(vmin(six[2], a[3]), vmin(six[4], a[1]), six[0]);
     const uint32_t y = vmin(vmax(six[3], a[0]), vmax(vmin(six[5], a[2]), six[1]));
     if constexpr (!kHalf) return vmax(vmin(x, y), vmin(vmax(x, y), corner));
     // The median of three is their sum minus the minimum and the maximum.
-    return (HalfPair{x} - HalfPair{__vimin3_u16x2(x, y, corner)} +
-            (HalfPair{y} - HalfPair{__vimax3_u16x2(x, y, corner)}) + HalfPair{corner})
+    return (HalfPair{x} - HalfPair{vmin(x, y, corner)} + (HalfPair{y} - HalfPair{vmax(x, y, corner)}) +
+            HalfPair{corner})
         .bits;
   }
 };
