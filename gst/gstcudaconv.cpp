@@ -487,7 +487,7 @@ static void install_stats(GObjectClass *object_class) {
    * meta's region in force
    * - `frames-early` (guint64): frames that left before #GstCudaConv:roi-lookahead was over, since upstream had too few
    * buffers, sent nothing for five seconds, or sent frames too late
-   * - `regions` (guint64): regions in the metas of frames
+   * - `regions` (guint64): regions in the metas of frames that left
    * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
    */
   g_object_class_install_property(

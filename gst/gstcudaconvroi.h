@@ -49,9 +49,6 @@ class RoiSelector {
   // smaller than a pixel; else empty.
   const std::string &complaint() const { return complaint_; }
 
-  // Whether regions are taken from the metas of frames.
-  bool takes_metas() const { return meta_; }
-
   // The regions in the metas of `buffer`, of the types that the settings select, in pixels of the visible picture of
   // the whole frame. `trouble` receives a sentence where a meta cannot be read: its rectangle is then a region. Counts
   // the regions by type in `types`.

@@ -310,12 +310,12 @@ FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSeg
         GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration();
     gint64 sum;
     if (!last || __builtin_add_overflow(*last, nanoseconds(duration), &sum)) sum = last ? G_MAXINT64 : 0;
-    return {sum, duration > 0, {}};
+    return {sum, duration > 0, {}, {}};
   }
   guint64 stream = time;
   const int sign =
       segment.format == GST_FORMAT_TIME ? gst_segment_to_stream_time_full(&segment, GST_FORMAT_TIME, time, &stream) : 1;
-  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), true, {}};
+  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), true, {}, {}};
 }
 
 // How long regions are in force. Without look-ahead, roi-hold is wall-clock time, even if the stream plays faster, and
@@ -331,14 +331,13 @@ RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
 
 }  // namespace
 
-// The regions in the metas of a frame. They are counted when it comes, not `again` when settings change while it waits.
-RoiList Session::find_regions(const StreamContext &context, GstBuffer *buffer, bool again) {
+void Session::find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame) {
   std::string trouble;
   RoiTypeCounts types;
   RoiList found = context.roi.find(buffer, &trouble, &types);
   if (!trouble.empty()) complain_once("roi-meta", trouble);
-  if (context.roi.takes_metas() && !again) counts_.add_regions(found.region.size() + found.mask.size(), types);
-  return found;
+  frame->own = std::move(found);
+  frame->types = std::move(types);
 }
 
 FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
@@ -347,9 +346,8 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   const RoiSettings &roi = context->settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
   note_missed(segment, oldest);
-  RoiList own = find_regions(*context, buffer);
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
-  frame.own = std::move(own);
+  find_regions(*context, buffer, &frame);
   complain_of_types(type_watch_.look(buffer, roi, frame.own, frame.time));
   hold(*context, frame_size(context->info), segment, oldest, frame);
   last_time_ = frame.time;
@@ -360,7 +358,7 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
                          std::optional<int64_t> oldest, bool drops, FrameRegions *frame) {
-  frame->own = find_regions(context, buffer, true);
+  find_regions(context, buffer, frame);
   hold(context, frame_size(context.info), segment, oldest, *frame, drops);
 }
 
@@ -390,7 +388,9 @@ RoiList Session::regions_in_force(const StreamContext &context, const FrameRegio
 void Session::count_frame(const StreamContext &context, const FrameRegions &frame, bool marked) {
   const RoiSettings &roi = context.settings.roi;
   if (roi.report) post_report(frame.time, false);
-  if (roi.meta) counts_.add_frame(marked);
+  if (!roi.meta) return;
+  counts_.add_frame(marked);
+  counts_.add_regions(frame.own.region.size() + frame.own.mask.size(), frame.types);
 }
 
 void Session::post_report(std::optional<int64_t> time, bool ended) {
@@ -427,10 +427,9 @@ void Session::note_missed(const GstSegment &segment, std::optional<int64_t> olde
   const std::shared_ptr<const StreamContext> context = this->context();
   while (context && missed_ && gst_buffer_list_length(missed_.get()) > 0) {
     GstBuffer *buffer = gst_buffer_list_get(missed_.get(), 0);
-    RoiList own = find_regions(*context, buffer);
-    own.everywhere |= GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
     FrameRegions frame = timed(buffer, *context, segment, last_time_);
-    frame.own = std::move(own);
+    find_regions(*context, buffer, &frame);
+    frame.own.everywhere |= GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
     hold(*context, {static_cast<int>(GST_BUFFER_OFFSET(buffer)), static_cast<int>(GST_BUFFER_OFFSET_END(buffer))},
          segment, oldest, frame);
     last_time_ = frame.time;

@@ -29,6 +29,7 @@ struct FrameRegions {
   int64_t time = 0;
   bool is_timed = false;  // false: neither timestamp nor duration is known
   RoiList own;
+  RoiTypeCounts types;
 };
 
 // Whether a SEGMENT event brings another segment than `current`.
@@ -76,7 +77,7 @@ class Session {
   // them is in the picture.
   RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
                            bool *marked);
-  // Counts a frame that leaves, and posts the message of roi-report if it is time.
+  // Counts a frame that leaves and the regions that came with it, and posts the message of roi-report if it is time.
   void count_frame(const StreamContext &context, const FrameRegions &frame, bool marked);
   // Counts a frame that leaves before its look-ahead is over. The first time for each reason, posts a warning.
   void count_early(const char *why);
@@ -121,7 +122,7 @@ class Session {
   void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
   void complain_of_numbers(const std::string &text);
-  RoiList find_regions(const StreamContext &context, GstBuffer *buffer, bool again = false);
+  void find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
   void post_report(std::optional<int64_t> time, bool ended);
   void hold(const StreamContext &context, FrameSize size, const GstSegment &segment, std::optional<int64_t> oldest,
             const FrameRegions &frame, bool again = false);

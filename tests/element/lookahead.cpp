@@ -731,6 +731,31 @@ GST_START_TEST(regions_are_counted_and_reported) {
 }
 GST_END_TEST;
 
+// A report has the regions of its own frames, not those of the frame that comes next.
+GST_START_TEST(frames_and_their_regions_are_in_the_same_report) {
+  for (const int waiting : {0, 2}) {
+    Stream h("mask=gauss5 roi-meta=true roi-report=true roi-lookahead=" + std::to_string(waiting * kFrame));
+    Random random = seeded();
+    for (int i = 0; i < 60; i++) {
+      const Ref<GstBuffer> frame = random_frame(h.info, random);
+      GST_BUFFER_PTS(frame.get()) = i * kFrame;
+      add_roi(frame.get(), "face", 4, 4, 8, 8);
+      fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+    }
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < 60; i++) h.pull();
+    const std::vector<Ref<GstMessage>> reports = take_messages(h.element(), GST_MESSAGE_ELEMENT);
+    fail_unless_equals_int(reports.size(), 3);
+    for (size_t i = 0; i < reports.size(); i++) {
+      const GstStructure *report = gst_message_get_structure(reports[i].get());
+      fail_unless_equals_uint64(number(report, "frames-marked"), i < 2 ? 25 : 10);
+      fail_unless_equals_uint64(number(report, "regions"), i < 2 ? 25 : 10);
+      fail_unless_equals_uint64(of_type(report, "face"), i < 2 ? 25 : 10);
+    }
+  }
+}
+GST_END_TEST;
+
 // Regions of frames that wait are counted once, though they are looked for again when settings change.
 GST_START_TEST(regions_of_frames_that_wait_are_counted_once) {
   Stream h(settings(2 * kFrame, 0));
@@ -915,6 +940,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
+  tcase_add_test(tc, frames_and_their_regions_are_in_the_same_report);
   tcase_add_test(tc, regions_of_frames_that_wait_are_counted_once);
   tcase_add_test(tc, labels_are_counted_under_names_that_can_be_read_back);
   tcase_add_test(tc, frames_wait_in_a_storm);
