@@ -79,7 +79,7 @@ GType gst_cuda_conv_roi_shape_get_type() {
 
 GType gst_cuda_conv_roi_unmarked_get_type() {
   static const GEnumValue values[] = {
-      value(RoiUnmarked::Pass, "pass", "Pass it unchanged, except for the regions of roi"),
+      value(RoiUnmarked::Pass, "pass", "Filter only the regions of roi, or with roi-invert everything but these"),
       value(RoiUnmarked::Filter, "filter", "Filter the whole frame"),
       value(RoiUnmarked::Drop, "drop", "Drop the frame"),
       kEnd,
