@@ -243,7 +243,7 @@ static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirecti
                        mask == Mask::Identity);
 }
 
-// The size of a frame, whatever the size of the one that it is made of, whose rows may have gaps.
+// The size of a frame. Rows of the frame that it is made of may have gaps, so that size does not count.
 static gboolean gst_cuda_conv_transform_size(GstBaseTransform *trans, GstPadDirection, GstCaps *, gsize, GstCaps *caps,
                                              gsize *size) {
   GstVideoInfo info;
