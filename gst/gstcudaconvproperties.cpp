@@ -21,8 +21,7 @@ constexpr auto kAnimated = static_cast<GParamFlags>(kPlaying | GST_PARAM_CONTROL
 struct Property {
   const char *name, *nick, *blurb;
   GParamFlags flags;
-  double min, max;       // of numbers; integers whose least value is not below 0 are unsigned
-  GType (*enum_type)();  // of enumerations
+  double min, max;  // of numbers; integers whose least value is not below 0 are unsigned
   GParamSpec *(*make)(const Property &);
   bool (*set)(const Property &, Configuration &, const GValue *);  // returns whether the value changes
   void (*get)(const Configuration &, GValue *);
@@ -38,12 +37,22 @@ auto &member(T &whole) {
     return member<kRest...>(whole.*kFirst);
 }
 
+// Registers the values of an enumeration. The type has the property's name: roi-shape is a GstCudaConvRoiShape.
+template <typename Enum, size_t n>
+GType register_enum(const char *property, const Named<Enum> (&names)[n]) {
+  static GEnumValue values[n + 1] = {};  // the last one is the end
+  for (size_t i = 0; i < n; i++) values[i] = {static_cast<gint>(names[i].value), names[i].text, names[i].nick};
+  std::string name = "GstCudaConv";
+  for (const char *c = property; *c; c++)
+    if (*c != '-') name += c == property || c[-1] == '-' ? g_ascii_toupper(*c) : *c;
+  const GType type = g_enum_register_static(name.c_str(), values);
+  gst_type_mark_as_plugin_api(type, static_cast<GstPluginAPIFlags>(0));
+  return type;
+}
+
 template <typename T>
 GParamSpec *make_spec(const Property &p, const T &initial) {
-  if constexpr (std::is_enum_v<T>) {
-    gst_type_mark_as_plugin_api(p.enum_type(), static_cast<GstPluginAPIFlags>(0));
-    return g_param_spec_enum(p.name, p.nick, p.blurb, p.enum_type(), static_cast<gint>(initial), p.flags);
-  } else if constexpr (std::is_same_v<T, std::string>) {
+  if constexpr (std::is_same_v<T, std::string>) {
     return g_param_spec_string(p.name, p.nick, p.blurb, nullptr, p.flags);
   } else if constexpr (std::is_same_v<T, bool>) {
     return g_param_spec_boolean(p.name, p.nick, p.blurb, initial, p.flags);
@@ -110,7 +119,7 @@ T unlike(const T &value) {
 
 template <auto... kPath>
 constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags, double min,
-                            double max, GType (*enum_type)() = nullptr) {
+                            double max) {
   using T = std::decay_t<decltype(member<kPath...>(std::declval<Configuration &>()))>;
   return {name,
           nick,
@@ -118,7 +127,6 @@ constexpr Property property(const char *name, const char *nick, const char *blur
           flags,
           min,
           max,
-          enum_type,
           [](const Property &p) {
             const Configuration defaults;
             return make_spec<T>(p, member<kPath...>(defaults));
@@ -135,21 +143,32 @@ constexpr Property property(const char *name, const char *nick, const char *blur
           }};
 }
 
-// A property without a range: an enumeration, a string, a boolean or a guint64.
+// A property without a range: a string, a boolean or a guint64.
 template <auto... kPath>
-constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags,
-                            GType (*enum_type)() = nullptr) {
-  return property<kPath...>(name, nick, blurb, flags, 0, 0, enum_type);
+constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags) {
+  return property<kPath...>(name, nick, blurb, flags, 0, 0);
+}
+
+// An enumeration, with the table of its values.
+template <const auto &kNames, auto... kPath>
+constexpr Property enumeration(const char *name, const char *nick, const char *blurb, GParamFlags flags = kPlaying) {
+  Property result = property<kPath...>(name, nick, blurb, flags);
+  result.make = [](const Property &p) {
+    static const GType type = register_enum(p.name, kNames);
+    const Configuration defaults;
+    return g_param_spec_enum(p.name, p.nick, p.blurb, type, static_cast<gint>(member<kPath...>(defaults)), p.flags);
+  };
+  return result;
 }
 
 #define FILTER(field) &Configuration::settings, &Settings::filter, &FilterSettings::field
 #define ROI(field) &Configuration::settings, &Settings::roi, &RoiSettings::field
 
 constexpr Property kProperties[] = {
-    property<FILTER(mask)>("mask", "Mask",
-                           "The filter, such as gauss (Gaussian blur), box (mean), unsharp (sharpening), sobel "
-                           "(edges), dilate (dilation), mosaic (pixelation) or custom (the matrix in coefficients)",
-                           kPlaying, gst_cuda_conv_mask_get_type),
+    enumeration<kMaskNames, FILTER(mask)>(
+        "mask", "Mask",
+        "The filter, such as gauss (Gaussian blur), box (mean), unsharp (sharpening), sobel "
+        "(edges), dilate (dilation), mosaic (pixelation) or custom (the matrix in coefficients)"),
     property<FILTER(size)>("size", "Size",
                            "Side of the window or block in pixels, odd except for mosaic; at most 255 for morphology "
                            "and mosaic, 127 for median, 31 for bilateral. 0 = default: 3 for morphology and median, "
@@ -190,8 +209,7 @@ constexpr Property kProperties[] = {
         "(\"1 2 1; 2 4 2; 1 2 1\"). Both sides are odd, 31 at most; fractions, lists in brackets and "
         "ImageMagick kernels are read too.",
         kPlaying),
-    property<FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks", kPlaying,
-                            gst_cuda_conv_shape_get_type),
+    enumeration<kShapeNames, FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks"),
     property<FILTER(divisor)>(
         "divisor", "Divisor",
         "Divisor of the sum. 0 = the mask's own; for mask=custom the sum of its coefficients, or 1 if that is 0.",
@@ -199,17 +217,15 @@ constexpr Property kProperties[] = {
     property<FILTER(bias)>("bias", "Bias",
                            "Added to the result, as a fraction of the full range; 0.5 is mid-grey at every bit depth",
                            kAnimated, -1, 1),
-    property<FILTER(negative)>("negative", "Negative", "Handling of negative results", kPlaying,
-                               gst_cuda_conv_negative_get_type),
-    property<FILTER(magnitude)>("magnitude", "Magnitude",
-                                "How sobel, scharr, prewitt and roberts combine the two components of the gradient",
-                                kPlaying, gst_cuda_conv_magnitude_get_type),
+    enumeration<kNegativeNames, FILTER(negative)>("negative", "Negative", "Handling of negative results"),
+    enumeration<kMagnitudeNames, FILTER(magnitude)>(
+        "magnitude", "Magnitude", "How sobel, scharr, prewitt and roberts combine the two components of the gradient"),
     property<FILTER(iterations)>("iterations", "Iterations",
                                  "Number of passes, each rounded, as in a chain of elements. open: n erosions, then n "
                                  "dilations; close: the reverse.",
                                  kAnimated, 1, 1000),
-    property<FILTER(border)>("border", "Border", "Border mode: the samples that the mask reads outside the frame",
-                             kPlaying, gst_cuda_conv_border_get_type),
+    enumeration<kBorderNames, FILTER(border)>("border", "Border",
+                                              "Border mode: the samples that the mask reads outside the frame"),
     /**
      * GstCudaConv:border-color:
      *
@@ -230,11 +246,9 @@ constexpr Property kProperties[] = {
                                  "Colour of mask=fill (0xAARRGGBB), converted to the frame's colour space and range. "
                                  "The default, 0xff000000, is opaque black.",
                                  kPlaying, 0, G_MAXUINT32),
-    property<FILTER(luma)>("luma", "Luma", "Luma handling of YUV and grey frames", kPlaying,
-                           gst_cuda_conv_luma_get_type),
-    property<FILTER(chroma)>("chroma", "Chroma", "Chroma handling of YUV frames", kPlaying,
-                             gst_cuda_conv_chroma_get_type),
-    property<FILTER(alpha)>("alpha", "Alpha", "Alpha handling", kPlaying, gst_cuda_conv_alpha_get_type),
+    enumeration<kLumaNames, FILTER(luma)>("luma", "Luma", "Luma handling of YUV and grey frames"),
+    enumeration<kChromaNames, FILTER(chroma)>("chroma", "Chroma", "Chroma handling of YUV frames"),
+    enumeration<kAlphaNames, FILTER(alpha)>("alpha", "Alpha", "Alpha handling"),
     property<ROI(rectangles)>(
         "roi", "Regions of interest",
         "Filter only these regions, separated by ';': rectangles \"x,y,w,h\" and polygons \"x,y x,y x,y\", in pixels "
@@ -300,9 +314,9 @@ constexpr Property kProperties[] = {
      * #GstCudaConv:roi-lookahead. Regions outside the picture do not count, nor do the regions of #GstCudaConv:roi. A
      * gap event replaces each dropped frame.
      */
-    property<ROI(unmarked)>("roi-unmarked", "Frames without regions",
-                            "With roi-meta, handling of frames for which no region of a meta is in force", kPlaying,
-                            gst_cuda_conv_roi_unmarked_get_type),
+    enumeration<kRoiUnmarkedNames, ROI(unmarked)>(
+        "roi-unmarked", "Frames without regions",
+        "With roi-meta, handling of frames for which no region of a meta is in force"),
     /**
      * GstCudaConv:roi-report:
      *
@@ -332,21 +346,20 @@ constexpr Property kProperties[] = {
         "Set sigma (gauss, unsharp) or size (others) to this fraction of each region's shorter side, rounded up in "
         "steps of 19 percent; 0 = off. With mask=mosaic, 0.125 leaves at most 8 blocks across each region.",
         kAnimated, 0, 1),
-    property<ROI(shape)>("roi-shape", "Shape of regions", "Part of each rectangle to filter", kPlaying,
-                         gst_cuda_conv_roi_shape_get_type),
+    enumeration<kRoiShapeNames, ROI(shape)>("roi-shape", "Shape of regions", "Part of each rectangle to filter"),
     property<ROI(invert)>("roi-invert", "Invert regions",
                           "Filter everything except the regions. No effect without roi or roi-meta.", kPlaying),
-    property<&Configuration::backend>(
+    enumeration<kBackendNames, &Configuration::backend>(
         "backend", "Backend",
         "Processor that filters the frames, with identical results. A plugin built without CUDA has only the CPU.",
-        kReady, gst_cuda_conv_backend_get_type),
+        kReady),
     property<&Configuration::device_id>("cuda-device-id", "CUDA device",
                                         "GPU index; -1 uses the GPU of linked elements, or GPU 0", kReady, -1,
                                         G_MAXINT),
-    property<FILTER(method)>("method", "Method",
-                             "GPU algorithm; leave at auto. The others give the same output, exist for study and "
-                             "tests, and fail on masks that they cannot do.",
-                             kPlaying, gst_cuda_conv_method_get_type),
+    enumeration<kMethodNames, FILTER(method)>(
+        "method", "Method",
+        "GPU algorithm; leave at auto. The others give the same output, exist for study and "
+        "tests, and fail on masks that they cannot do."),
     property<&Configuration::threads>(
         "n-threads", "Threads",
         "Number of threads of the CPU backend; 0 = number of processors, at most 16, fewer for small frames", kReady, 0,

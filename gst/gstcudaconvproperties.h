@@ -12,12 +12,18 @@
 #include <thread>
 #include <vector>
 
-#include "gstcudaconvenums.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
 
 constexpr guint kMostFramesInFlight = 16;  // maximum of the property frames-in-flight
+
+enum class BackendChoice { Auto, Cuda, Cpu };
+inline constexpr Named<BackendChoice> kBackendNames[] = {
+    {BackendChoice::Auto, "auto", "CUDA if a GPU can be used, else the CPU"},
+    {BackendChoice::Cuda, "cuda", "CUDA only; without a GPU the element does not start"},
+    {BackendChoice::Cpu, "cpu", "CPU only"},
+};
 
 // The value of every property that can be set.
 struct Configuration {

@@ -9,12 +9,23 @@
 #include <vector>
 
 #include "filter.h"
-#include "gstcudaconvenums.h"
 #include "gstcudaconvroicounts.h"
 #include "gstcudaconvroishape.h"
 #include "plan/maskparser.h"
 
 namespace cudaconv::gst {
+
+enum class RoiShape { Rect, Ellipse };
+enum class RoiUnmarked { Pass, Filter, Drop };
+inline constexpr Named<RoiShape> kRoiShapeNames[] = {
+    {RoiShape::Rect, "rect", "Whole rectangle"},
+    {RoiShape::Ellipse, "ellipse", "Ellipse inscribed in the rectangle"},
+};
+inline constexpr Named<RoiUnmarked> kRoiUnmarkedNames[] = {
+    {RoiUnmarked::Pass, "pass", "Filter only the regions of roi, or with roi-invert everything but these"},
+    {RoiUnmarked::Filter, "filter", "Filter the whole frame"},
+    {RoiUnmarked::Drop, "drop", "Drop the frame"},
+};
 
 // The properties that begin with "roi", as the user set them.
 struct RoiSettings {
