@@ -2,12 +2,13 @@
 #include "gstcudaconvproperties.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-#include "gstcudaconvadvice.h"
 #include "gstcudaconvanalytics.h"
+#include "plan/masks.h"
 
 namespace cudaconv::gst {
 
@@ -18,6 +19,8 @@ constexpr auto kPlaying =
     static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
 constexpr auto kAnimated = static_cast<GParamFlags>(kPlaying | GST_PARAM_CONTROLLABLE);
 
+const Configuration kDefaults;
+
 struct Property {
   const char *name, *nick, *blurb;
   GParamFlags flags;
@@ -25,7 +28,7 @@ struct Property {
   GParamSpec *(*make)(const Property &);
   bool (*set)(const Property &, Configuration &, const GValue *);  // returns whether the value changes
   void (*get)(const Configuration &, GValue *);
-  void (*make_unlike_default)(Configuration &);  // keeps a value that differs from the default
+  bool (*is_set)(const Configuration &);  // whether the value differs from the default
 };
 
 // The member of a Configuration at the end of a path of pointers to members.
@@ -105,18 +108,6 @@ void write(const T &field, GValue *value) {
     g_value_set_uint(value, static_cast<guint>(field));
 }
 
-template <typename T>
-T unlike(const T &value) {
-  if constexpr (std::is_enum_v<T>)
-    return static_cast<T>(static_cast<gint>(value) + 1);
-  else if constexpr (std::is_same_v<T, std::string>)
-    return value + "1";
-  else if constexpr (std::is_same_v<T, bool>)
-    return !value;
-  else
-    return value + 1;
-}
-
 template <auto... kPath>
 constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags, double min,
                             double max) {
@@ -127,20 +118,13 @@ constexpr Property property(const char *name, const char *nick, const char *blur
           flags,
           min,
           max,
-          [](const Property &p) {
-            const Configuration defaults;
-            return make_spec<T>(p, member<kPath...>(defaults));
-          },
+          [](const Property &p) { return make_spec<T>(p, member<kPath...>(kDefaults)); },
           [](const Property &p, Configuration &c, const GValue *value) {
             const T before = std::exchange(member<kPath...>(c), read<T>(p, value));
             return member<kPath...>(c) != before;
           },
           [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); },
-          [](Configuration &c) {
-            const Configuration defaults;
-            const T &initial = member<kPath...>(defaults);
-            if (member<kPath...>(c) == initial) member<kPath...>(c) = unlike(initial);
-          }};
+          [](const Configuration &c) { return member<kPath...>(c) != member<kPath...>(kDefaults); }};
 }
 
 // A property without a range: a string, a boolean or a guint64.
@@ -155,8 +139,7 @@ constexpr Property enumeration(const char *name, const char *nick, const char *b
   Property result = property<kPath...>(name, nick, blurb, flags);
   result.make = [](const Property &p) {
     static const GType type = register_enum(p.name, kNames);
-    const Configuration defaults;
-    return g_param_spec_enum(p.name, p.nick, p.blurb, type, static_cast<gint>(member<kPath...>(defaults)), p.flags);
+    return g_param_spec_enum(p.name, p.nick, p.blurb, type, static_cast<gint>(member<kPath...>(kDefaults)), p.flags);
   };
   return result;
 }
@@ -393,6 +376,33 @@ guint install_properties(GObjectClass *klass) {
   return id;
 }
 
+std::vector<std::string> properties_that_are_set(const Settings &settings) {
+  Configuration configuration;
+  configuration.settings = settings;
+  std::vector<std::string> names;
+  for (const Property &property : kProperties)
+    if (property.is_set(configuration)) names.push_back(property.name);
+  return names;
+}
+
+std::string why_without_effect(const std::string &property, const Settings &s) {
+  const bool is_scale = property == "roi-scale";
+  const std::string why = is_scale ? RoiStrength::unused(s.filter) : why_unused(property, s.filter);
+  if (!why.empty()) return why;
+  if (property == "border-color" && s.filter.border != Border::Constant)
+    return std::string("border-color has no effect with border=") + border_nick(s.filter.border) +
+           "; it is used with border=constant";
+  // The properties that need regions, and those for which the regions of roi are enough.
+  const auto is_one_of = [&](std::initializer_list<const char *> names) {
+    return std::find(names.begin(), names.end(), property) != names.end();
+  };
+  const bool by_roi = is_one_of({"roi-grow", "roi-scale", "roi-shape", "roi-invert"});
+  const bool by_metas = is_one_of({"roi-type", "roi-hold", "roi-lookahead", "roi-unmarked", "roi-report"});
+  if (!s.roi.meta && (by_metas || (by_roi && s.roi.rectangles.empty())))
+    return property + " has no effect without " + (by_roi ? "roi or " : "") + "roi-meta";
+  return is_scale && s.roi.invert ? "roi-scale has no effect with roi-invert=true" : "";
+}
+
 bool Properties::set(guint id, const GValue *value) {
   const Property *property = find(id);
   if (!property) return false;
@@ -413,14 +423,9 @@ bool Properties::get(guint id, GValue *value) const {
 }
 
 bool Properties::has_effect(const std::string &name) const {
-  const auto property =
-      std::find_if(std::begin(kProperties), std::end(kProperties), [&](const Property &p) { return p.name == name; });
-  if (property == std::end(kProperties)) return false;
-  Configuration changed = published()->configuration;
-  property->make_unlike_default(changed);  // only such settings can be without effect
-  for (const UnusedSetting &setting : settings_that_are_set(changed.settings))
-    if (setting.property == name) return setting.text.empty();
-  return true;
+  const auto is_named = [&](const Property &p) { return p.name == name; };
+  return std::any_of(std::begin(kProperties), std::end(kProperties), is_named) &&
+         why_without_effect(name, published()->configuration.settings).empty();
 }
 
 // Publishes only if no g_object_set() is under way. Notifying `spec` finds this out: GObject queues the notification

@@ -40,6 +40,11 @@ struct Published {
   guint serial = 0;  // changes whenever the settings in `configuration` do
 };
 
+// The names of the properties that differ from their defaults.
+std::vector<std::string> properties_that_are_set(const Settings &settings);
+// Why a property has no effect with the mask and the other settings, as a sentence; empty where it has one.
+std::string why_without_effect(const std::string &property, const Settings &settings);
+
 // Installs all properties but "stats", with ids from 1. Returns the id for "stats".
 guint install_properties(GObjectClass *klass);
 

@@ -27,6 +27,17 @@ Region region_of(const GstVideoRegionOfInterestMeta &meta) {
   return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
 }
 
+// Adds the regions in the metas of a buffer that are wanted. `trouble`: see add_analytics().
+void add_metas(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  gpointer state = nullptr;
+  while (const GstMeta *meta =
+             gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+    const auto *roi = reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta);
+    if (wanted.wants({g_quark_to_string(roi->roi_type)})) list->region.push_back(region_of(*roi));
+  }
+  add_analytics(buffer, wanted, list, trouble);
+}
+
 }  // namespace
 
 FrameSize frame_size(const GstVideoInfo &info) {
@@ -114,13 +125,7 @@ RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts
     (*types)[name == labels.end() ? "" : *name]++;
     return true;
   };
-  gpointer state = nullptr;
-  while (const GstMeta *meta =
-             gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
-    const auto *roi = reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta);
-    if (takes({g_quark_to_string(roi->roi_type)})) list.region.push_back(region_of(*roi));
-  }
-  add_analytics(buffer, {!only_.empty(), takes}, &list, trouble);
+  add_metas(buffer, {!only_.empty(), takes}, &list, trouble);
   list.everywhere |= fixed_.invert && !trouble->empty();  // what cannot be read is not known to be harmless
   return list;
 }
@@ -157,6 +162,45 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
     selection.mask_side.push_back(mask->shorter_side);
   }
   return selection;
+}
+
+std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const RoiList &found, int64_t now) {
+  if (!roi.meta || roi.types != wanted_) {
+    reset();
+    wanted_ = roi.types;
+  }
+  if (!roi.meta || roi.types.empty()) return {};
+  if (!found.region.empty() || !found.mask.empty() || found.everywhere) {
+    matched_ = true;
+    first_.reset();
+    seen_.clear();
+    return {};
+  }
+  constexpr size_t kMostNamed = 8;  // types in one message
+  bool carries_some = false;
+  const auto see = [&](const std::vector<const char *> &types) {
+    carries_some = true;
+    for (const char *type : types)
+      if (type && seen_.size() < kMostNamed) seen_.insert(type);
+    return false;
+  };
+  RoiList none;
+  std::string trouble;
+  add_metas(buffer, {true, see}, &none, &trouble);
+  if (!carries_some) return {};
+  if (!first_ || now < *first_) first_ = now;
+  return static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND ? sentence() : std::string();
+}
+
+std::string RoiTypeWatch::end() const {
+  return matched_ || !first_ ? std::string() : sentence();
+}
+
+std::string RoiTypeWatch::sentence() const {
+  std::string types;
+  for (const std::string &type : seen_) types += (types.empty() ? "" : ", ") + type;
+  return "roi-type=" + wanted_ + " matches none of the regions that come with frames; their types are " +
+         (types.empty() ? "not known" : types);
 }
 
 void move_regions(Regions *regions, int dx, int dy) {

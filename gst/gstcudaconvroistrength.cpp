@@ -17,16 +17,6 @@ namespace {
 constexpr int kFirstSigma = -4, kFirstSize = 4, kLast = 48;
 constexpr double kRounding = 1e-9;  // tolerance for powers of two that should be whole numbers
 
-// The text that says that the mask does not use `property`; empty where it does.
-std::string text_of_unused(const FilterSettings &filter, const std::string &property) {
-  FilterSettings set = filter;
-  set.size = 3;
-  set.sigma = 1;
-  for (const UnusedSetting &unused : unused_settings(set, false))
-    if (unused.property == property) return unused.text;
-  return {};
-}
-
 }  // namespace
 
 RoiStrength::RoiStrength(const FilterSettings &filter, double scale)
@@ -44,7 +34,7 @@ RoiStrength::RoiStrength(const FilterSettings &filter, double scale)
 
 std::string RoiStrength::unused(const FilterSettings &filter) {
   // The size alone tells: every mask that has a sigma has a size.
-  std::string text = text_of_unused(filter, "size");
+  std::string text = why_unused("size", filter);
   return text.empty() ? text : text.replace(0, sizeof("size") - 1, "roi-scale");
 }
 

@@ -198,11 +198,12 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
 // the start are not named. With mask=identity there is no warning, since the next mask may use them.
 void Session::complain_of_unused(const Settings &settings) {
   if (settings.filter.mask == Mask::Identity) return;
-  for (const UnusedSetting &given : settings_that_are_set(settings)) {
-    if (given.text.empty())
-      complaints_.insert(given.property);
+  for (const std::string &property : properties_that_are_set(settings)) {
+    const std::string why = why_without_effect(property, settings);
+    if (why.empty())
+      complaints_.insert(property);
     else
-      complain_once(given.property, given.text);
+      complain_once(property, why);
   }
 }
 
@@ -335,7 +336,7 @@ void Session::find_regions(const StreamContext &context, GstBuffer *buffer, Fram
   std::string trouble;
   RoiTypeCounts types;
   RoiList found = context.roi.find(buffer, &trouble, &types);
-  if (!trouble.empty()) complain_once("roi-meta", trouble);
+  if (!trouble.empty()) complain_once("metas", trouble);
   frame->own = std::move(found);
   frame->types = std::move(types);
 }

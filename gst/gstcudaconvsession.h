@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "gstcudaconvadvice.h"
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvproperties.h"

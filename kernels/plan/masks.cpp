@@ -243,37 +243,29 @@ bool is_sum(Mask mask, Shape) {
 // The masks that use each setting.
 const struct {
   const char *property;
-  bool (*is_set)(const FilterSettings &s, const FilterSettings &otherwise);
   bool (*uses)(Mask mask, Shape shape);
 } kUsage[] = {
-    {"size", [](auto &s, auto &d) { return s.size != d.size; },
-     [](Mask mask, Shape shape) { return mask == Mask::Bilateral || has_size(mask, shape); }},
-    {"size-y", [](auto &s, auto &d) { return s.size_y != d.size_y; }, has_size},
-    {"sigma", [](auto &s, auto &d) { return s.sigma != d.sigma; }, has_sigma},
-    {"sigma-y", [](auto &s, auto &d) { return s.sigma_y != d.sigma_y; },
-     [](Mask mask, Shape) { return mask_has_size_from_sigma(mask); }},
-    {"sigma-range", [](auto &s, auto &d) { return s.sigma_range != d.sigma_range; },
-     [](Mask mask, Shape) { return mask == Mask::Bilateral; }},
-    {"amount", [](auto &s, auto &d) { return s.amount != d.amount; },
-     [](Mask mask, Shape) { return mask == Mask::Unsharp; }},
-    {"coefficients", nullptr,
+    {"size", [](Mask mask, Shape shape) { return mask == Mask::Bilateral || has_size(mask, shape); }},
+    {"size-y", has_size},
+    {"sigma", has_sigma},
+    {"sigma-y", [](Mask mask, Shape) { return mask_has_size_from_sigma(mask); }},
+    {"sigma-range", [](Mask mask, Shape) { return mask == Mask::Bilateral; }},
+    {"amount", [](Mask mask, Shape) { return mask == Mask::Unsharp; }},
+    {"coefficients",
      [](Mask mask, Shape shape) {
        return mask == Mask::Custom || (is_morphology(mask, shape) && shape == Shape::Custom);
      }},
-    {"shape", [](auto &s, auto &d) { return s.shape != d.shape; }, is_morphology},
-    {"divisor", [](auto &s, auto &d) { return s.divisor != d.divisor; },
-     [](Mask mask, Shape shape) { return is_sum(mask, shape) && mask != Mask::Unsharp; }},
-    {"bias", [](auto &s, auto &d) { return s.bias != d.bias; }, is_sum},
-    {"negative", [](auto &s, auto &d) { return s.negative != d.negative; }, is_sum},
-    {"magnitude", [](auto &s, auto &d) { return s.magnitude != d.magnitude; },
-     [](Mask mask, Shape) { return mask_kind(mask) == MaskKind::Magnitude; }},
-    {"iterations", [](auto &s, auto &d) { return s.iterations != d.iterations; }, is_window},
-    {"border", [](auto &s, auto &d) { return s.border != d.border; }, is_window},
-    {"luma", [](auto &s, auto &d) { return s.luma != d.luma; }, is_filter},
-    {"chroma", [](auto &s, auto &d) { return s.chroma != d.chroma; }, is_filter},
-    {"alpha", [](auto &s, auto &d) { return s.alpha != d.alpha; }, is_filter},
-    {"fill-color", [](auto &s, auto &d) { return s.fill_color != d.fill_color; },
-     [](Mask mask, Shape) { return mask == Mask::Fill; }},
+    {"shape", is_morphology},
+    {"divisor", [](Mask mask, Shape shape) { return is_sum(mask, shape) && mask != Mask::Unsharp; }},
+    {"bias", is_sum},
+    {"negative", is_sum},
+    {"magnitude", [](Mask mask, Shape) { return mask_kind(mask) == MaskKind::Magnitude; }},
+    {"iterations", is_window},
+    {"border", is_window},
+    {"luma", is_filter},
+    {"chroma", is_filter},
+    {"alpha", is_filter},
+    {"fill-color", [](Mask mask, Shape) { return mask == Mask::Fill; }},
 };
 
 // The nicks of the entries that satisfy the predicate.
@@ -298,22 +290,16 @@ std::string users_of(bool (*uses)(Mask mask, Shape shape)) {
 
 }  // namespace
 
-std::vector<UnusedSetting> unused_settings(const FilterSettings &s, bool has_coefficients) {
-  std::vector<UnusedSetting> unused;
-  for (const auto &usage : kUsage) {
-    const bool is_set = usage.is_set ? usage.is_set(s, FilterSettings()) : has_coefficients;
-    if (!is_set || usage.uses(s.mask, s.shape)) continue;
-    std::string text = std::string(usage.property) + " has no effect with mask=" + mask_nick(s.mask);
-    // With another shape the mask may use the setting.
-    const auto matters = [&](const Named<Shape> &other) { return usage.uses(s.mask, other.value); };
-    const std::string shapes = nicks_of(kShapeNames, matters);
-    if (shapes.empty())
-      text += "; it is used by " + users_of(usage.uses);
-    else
-      text += std::string(" and shape=") + nick_of(kShapeNames, s.shape) + "; it is used with shape=" + shapes;
-    unused.push_back({usage.property, text});
-  }
-  return unused;
+std::string why_unused(const std::string &property, const FilterSettings &s) {
+  const auto usage =
+      std::find_if(std::begin(kUsage), std::end(kUsage), [&](const auto &row) { return row.property == property; });
+  if (usage == std::end(kUsage) || usage->uses(s.mask, s.shape)) return {};
+  const std::string text = property + " has no effect with mask=" + mask_nick(s.mask);
+  // With another shape the mask may use the setting.
+  const auto matters = [&](const Named<Shape> &other) { return usage->uses(s.mask, other.value); };
+  const std::string shapes = nicks_of(kShapeNames, matters);
+  if (shapes.empty()) return text + "; it is used by " + users_of(usage->uses);
+  return text + " and shape=" + nick_of(kShapeNames, s.shape) + "; it is used with shape=" + shapes;
 }
 
 std::vector<RealMask> linear_masks(const FilterSettings &s) {

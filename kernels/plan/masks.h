@@ -37,15 +37,9 @@ bool mask_has_size_from_sigma(Mask mask);
 // The masks of MaskKind::Linear (one) and Magnitude (the two directions). Throws Error{Settings}.
 std::vector<RealMask> linear_masks(const FilterSettings &settings);
 
-// A setting that differs from its default, although the mask and shape do not use it. `text` is a sentence that names
-// the masks that use it. `property` is static.
-struct UnusedSetting {
-  const char *property;
-  std::string text;
-};
-
-// `has_coefficients`: whether the user has given any, valid or not. Throws nothing.
-std::vector<UnusedSetting> unused_settings(const FilterSettings &settings, bool has_coefficients);
+// Why the mask and shape do not use the property of a setting: a sentence that names the masks that use it. Empty where
+// they do, and for properties that belong to no mask. Throws only std::bad_alloc.
+std::string why_unused(const std::string &property, const FilterSettings &settings);
 
 struct WindowSize {
   int width, height;
