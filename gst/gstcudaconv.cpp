@@ -162,7 +162,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
     priv->flight.fail_to_start();
     return FALSE;
   }
-  const bool one_by_one = priv->properties.published()->configuration.frames_in_flight == 1;
+  const bool one_by_one = priv->properties.published()->frames_in_flight == 1;
   priv->flight.start(priv->session.device_in_use() >= 0 && !one_by_one);
   return TRUE;
 }
@@ -238,7 +238,7 @@ static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirecti
                                           GstCaps *othercaps) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   if (direction == GST_PAD_SRC) return fixate_same_memory(caps, othercaps);
-  const Mask mask = priv->properties.published()->configuration.settings.filter.mask;
+  const Mask mask = priv->properties.published()->settings.filter.mask;
   return fixate_output(GST_BASE_TRANSFORM_SRC_PAD(trans), caps, othercaps, priv->session.device_in_use(),
                        mask == Mask::Identity);
 }

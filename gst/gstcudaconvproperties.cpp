@@ -407,8 +407,8 @@ bool Properties::set(guint id, const GValue *value) {
   const Property *property = find(id);
   if (!property) return false;
   std::lock_guard<std::mutex> guard(lock_);
-  auto changed = std::make_shared<Published>(*staged_);
-  const bool changes = property->set(*property, changed->configuration, value);
+  auto changed = std::make_shared<Configuration>(*staged_);
+  const bool changes = property->set(*property, *changed, value);
   if (changes && (property->flags & GST_PARAM_MUTABLE_PLAYING)) changed->serial++;
   staged_ = std::move(changed);
   return true;
@@ -418,14 +418,14 @@ bool Properties::get(guint id, GValue *value) const {
   const Property *property = find(id);
   if (!property) return false;
   std::lock_guard<std::mutex> guard(lock_);
-  property->get(staged_->configuration, value);
+  property->get(*staged_, value);
   return true;
 }
 
 bool Properties::has_effect(const std::string &name) const {
   const auto is_named = [&](const Property &p) { return p.name == name; };
   return std::any_of(std::begin(kProperties), std::end(kProperties), is_named) &&
-         why_without_effect(name, published()->configuration.settings).empty();
+         why_without_effect(name, published()->settings).empty();
 }
 
 // Publishes only if no g_object_set() is under way. Notifying `spec` finds this out: GObject queues the notification
@@ -451,7 +451,7 @@ bool Properties::answers_probe(guint count, GParamSpec **specs) {
   return true;
 }
 
-std::shared_ptr<const Published> Properties::published() const {
+std::shared_ptr<const Configuration> Properties::published() const {
   std::lock_guard<std::mutex> guard(lock_);
   return published_;
 }

@@ -32,12 +32,7 @@ struct Configuration {
   int device_id = -1;          // -1: the GPU of the neighbours, else GPU 0
   guint threads = 0;           // of the CPU backend; 0: automatic
   guint frames_in_flight = 0;  // 0: automatic
-};
-
-// The configuration that frames are filtered with.
-struct Published {
-  Configuration configuration;
-  guint serial = 0;  // changes whenever the settings in `configuration` do
+  guint serial = 0;            // changes whenever the settings do
 };
 
 // The names of the properties that differ from their defaults.
@@ -67,11 +62,11 @@ class Properties {
   // Whether publish() has caused this dispatch to probe for a g_object_set() under way. If so, dispatch nothing.
   bool answers_probe(guint count, GParamSpec **specs);
 
-  std::shared_ptr<const Published> published() const;
+  std::shared_ptr<const Configuration> published() const;  // what frames are filtered with
 
  private:
   mutable std::mutex lock_;
-  std::shared_ptr<const Published> staged_ = std::make_shared<const Published>(), published_ = staged_;
+  std::shared_ptr<const Configuration> staged_ = std::make_shared<const Configuration>(), published_ = staged_;
   // Used by publish() and answers_probe(), while publish() finds out whether a g_object_set() is under way.
   std::atomic<std::thread::id> prober_{};
   GParamSpec *probe_ = nullptr;

@@ -33,7 +33,7 @@ constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND
 // ---- Device and backend ---------------------------------------------------------------------------------------------
 
 bool Session::open() {
-  return choose(properties_.published()->configuration);
+  return choose(*properties_.published());
 }
 
 void Session::close() {
@@ -41,13 +41,12 @@ void Session::close() {
 }
 
 bool Session::start() {
-  const std::shared_ptr<const Published> published = properties_.published();
-  const Configuration &wanted = published->configuration;
+  const std::shared_ptr<const Configuration> wanted = properties_.published();
   {
     std::lock_guard<std::mutex> guard(lock_);
     failovers_ = 0;
-    threads_ = wanted.threads;
-    frames_in_flight_ = wanted.frames_in_flight;
+    threads_ = wanted->threads;
+    frames_in_flight_ = wanted->frames_in_flight;
   }
   caps_error_.clear();
   memory_error_.clear();
@@ -58,7 +57,7 @@ bool Session::start() {
   type_watch_.reset();
   last_time_.reset();
   counts_.reset();
-  return choose(wanted);
+  return choose(*wanted);
 }
 
 void Session::stop() {
@@ -167,7 +166,7 @@ bool Session::find_memory_device() {
 }
 
 void Session::set_context(GstContext *context) {
-  finder_->set_context(element_, context, properties_.published()->configuration.device_id);
+  finder_->set_context(element_, context, properties_.published()->device_id);
 }
 
 bool Session::answer_context_query(GstQuery *query) {
@@ -246,8 +245,8 @@ void Session::warn_of_settings(const Settings &settings, const Error &e) {
 }
 
 bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
-  const std::shared_ptr<const Published> published = properties_.published();
-  const Settings &settings = published->configuration.settings;
+  const std::shared_ptr<const Configuration> published = properties_.published();
+  const Settings &settings = published->settings;
   const std::shared_ptr<const StreamContext> previous = context();
   const bool rejected = previous && published->serial == tried_serial_;  // already tried and warned of
   try {
@@ -275,8 +274,8 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
 }
 
 bool Session::update() {
-  const std::shared_ptr<const Published> published = properties_.published();
-  const Settings &settings = published->configuration.settings;
+  const std::shared_ptr<const Configuration> published = properties_.published();
+  const Settings &settings = published->settings;
   for (;;) {
     const std::shared_ptr<const StreamContext> before = context();
     if (!before || published->serial == tried_serial_) return false;
@@ -534,8 +533,8 @@ GstClockTime Session::longest_wait() const {
 
 GstClockTime Session::lookahead() const {
   const std::shared_ptr<const StreamContext> context = this->context();
-  const std::shared_ptr<const Published> published = properties_.published();
-  const Settings &settings = context ? context->settings : published->configuration.settings;
+  const std::shared_ptr<const Configuration> published = properties_.published();
+  const Settings &settings = context ? context->settings : published->settings;
   if (!settings.roi.meta || settings.filter.mask == Mask::Identity) return 0;
   // A frame leaves when the first frame comes that is at least roi-lookahead later.
   const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
@@ -547,7 +546,7 @@ GstClockTime Session::lookahead() const {
 }
 
 AllocationNeeds Session::allocation_needs() const {
-  const bool regions = properties_.published()->configuration.settings.roi.meta;
+  const bool regions = properties_.published()->settings.roi.meta;
   const std::shared_ptr<const StreamContext> context = this->context();
   constexpr GstClockTime kMost = 256;  // frames, since the pool allocates that number at once
   const GstClockTime known = context ? context->buffer_duration() : 0, duration = known ? known : kUnknownDuration;
