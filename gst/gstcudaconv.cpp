@@ -96,11 +96,7 @@ using namespace cudaconv::gst;
 GST_DEBUG_CATEGORY(gst_cuda_conv_debug);
 GST_DEBUG_CATEGORY(gst_cuda_conv_performance);
 
-namespace {
-
-guint stats_property;  // the id of "stats"
-
-}  // namespace
+static guint stats_property;  // the id of "stats"
 
 static void announce_latency(GstCudaConv *self);
 static gboolean forward_event(GstBaseTransform *trans, GstEvent *event);
@@ -148,11 +144,6 @@ static GstStateChangeReturn gst_cuda_conv_change_state(GstElement *element, GstS
   const bool failed = transition == GST_STATE_CHANGE_NULL_TO_READY && ret == GST_STATE_CHANGE_FAILURE;
   if (transition == GST_STATE_CHANGE_READY_TO_NULL || failed) session.close();
   return ret;
-}
-
-static void gst_cuda_conv_set_context(GstElement *element, GstContext *context) {
-  GST_CUDA_CONV(element)->priv->session.set_context(context);
-  GST_ELEMENT_CLASS(parent_class)->set_context(element, context);
 }
 
 static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
@@ -366,18 +357,7 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
   });
 }
 
-/* metas */
-
-// Whether to propose to upstream a meta API that downstream takes.
-static gboolean gst_cuda_conv_filter_meta(GstBaseTransform *, GstQuery *, GType api, const GstStructure *) {
-  return keeps_meta(api);
-}
-
-static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *, GstBuffer *, GstMeta *meta, GstBuffer *) {
-  return keeps_meta(meta->info->api);
-}
-
-/* frames */
+/* events and messages */
 
 // Handles an event that has no frames before it.
 static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
@@ -414,25 +394,6 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
   return GST_ELEMENT_CLASS(parent_class)->post_message(element, message);
 }
 
-static GstFlowReturn gst_cuda_conv_submit_input_buffer(GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
-  return GST_CUDA_CONV(trans)->priv->path.take(is_discont, Ref<GstBuffer>(input));
-}
-
-static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf,
-                                                         GstBuffer **outbuf) {
-  return GST_CUDA_CONV(trans)->priv->path.find_output(inbuf, outbuf);
-}
-
-static GstFlowReturn gst_cuda_conv_generate_output(GstBaseTransform *trans, GstBuffer **outbuf) {
-  *outbuf = nullptr;
-  return GST_CUDA_CONV(trans)->priv->path.send();
-}
-
-// Never called, but must be set: the base class takes an element without it for one that only works in place.
-static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *, GstBuffer *, GstBuffer *) {
-  g_return_val_if_reached(GST_FLOW_ERROR);
-}
-
 /* the type */
 
 static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec) {
@@ -460,11 +421,6 @@ static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_p
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
   if (!more.empty())
     G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, static_cast<guint>(more.size()), more.data());
-}
-
-static void gst_cuda_conv_finalize(GObject *object) {
-  delete GST_CUDA_CONV(object)->priv;
-  G_OBJECT_CLASS(parent_class)->finalize(object);
 }
 
 static void install_stats(GObjectClass *object_class) {
@@ -507,7 +463,10 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
   GST_DEBUG_CATEGORY_GET(gst_cuda_conv_performance, "GST_PERFORMANCE");
 
-  object_class->finalize = gst_cuda_conv_finalize;
+  object_class->finalize = [](GObject *object) {
+    delete GST_CUDA_CONV(object)->priv;
+    G_OBJECT_CLASS(parent_class)->finalize(object);
+  };
   object_class->set_property = gst_cuda_conv_set_property;
   object_class->get_property = gst_cuda_conv_get_property;
   object_class->dispatch_properties_changed = gst_cuda_conv_dispatch_properties_changed;
@@ -535,7 +494,10 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   gst_element_class_add_pad_template(element_class, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
   gst_caps_unref(caps);
   element_class->change_state = GST_DEBUG_FUNCPTR(gst_cuda_conv_change_state);
-  element_class->set_context = GST_DEBUG_FUNCPTR(gst_cuda_conv_set_context);
+  element_class->set_context = [](GstElement *element, GstContext *context) {
+    GST_CUDA_CONV(element)->priv->session.set_context(context);
+    GST_ELEMENT_CLASS(parent_class)->set_context(element, context);
+  };
   element_class->post_message = GST_DEBUG_FUNCPTR(gst_cuda_conv_post_message);
 
   trans_class->start = GST_DEBUG_FUNCPTR(gst_cuda_conv_start);
@@ -548,12 +510,23 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->query = GST_DEBUG_FUNCPTR(gst_cuda_conv_query);
   trans_class->propose_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_propose_allocation);
   trans_class->decide_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_decide_allocation);
-  trans_class->filter_meta = GST_DEBUG_FUNCPTR(gst_cuda_conv_filter_meta);
-  trans_class->transform_meta = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_meta);
-  trans_class->prepare_output_buffer = GST_DEBUG_FUNCPTR(gst_cuda_conv_prepare_output_buffer);
-  trans_class->submit_input_buffer = GST_DEBUG_FUNCPTR(gst_cuda_conv_submit_input_buffer);
-  trans_class->generate_output = GST_DEBUG_FUNCPTR(gst_cuda_conv_generate_output);
-  trans_class->transform = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform);
+  // Whether to propose to upstream a meta API that downstream takes, and whether to copy a meta to the output.
+  trans_class->filter_meta = [](auto *, auto *, GType api, auto *) -> gboolean { return keeps_meta(api); };
+  trans_class->transform_meta = [](auto *, auto *, GstMeta *meta, auto *) -> gboolean {
+    return keeps_meta(meta->info->api);
+  };
+  trans_class->submit_input_buffer = [](GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
+    return GST_CUDA_CONV(trans)->priv->path.take(is_discont, Ref<GstBuffer>(input));
+  };
+  trans_class->prepare_output_buffer = [](GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf) {
+    return GST_CUDA_CONV(trans)->priv->path.find_output(inbuf, outbuf);
+  };
+  trans_class->generate_output = [](GstBaseTransform *trans, GstBuffer **outbuf) {
+    *outbuf = nullptr;
+    return GST_CUDA_CONV(trans)->priv->path.send();
+  };
+  // Never called, but must be set: the base class takes an element without it for one that only works in place.
+  trans_class->transform = [](auto *, auto *, auto *) -> GstFlowReturn { g_return_val_if_reached(GST_FLOW_ERROR); };
 }
 
 static void gst_cuda_conv_init(GstCudaConv *self) {
