@@ -51,36 +51,23 @@ struct Samples {
   bool bit_fields = false;  // the components are bit fields of a 32-bit word
 };
 
-// Corrects a format that its GstVideoFormatInfo describes incompletely.
+// Corrects the formats whose GstVideoFormatInfo describes them incompletely.
 struct Correction {
   enum Unit { Bytes, Bits };
-  const char *format;
+  const char *format;  // how their names begin
   // The start of each component: bytes from the start of the pixel, or its lowest bit in a 32-bit word.
   Unit unit;
   int position[GST_VIDEO_MAX_COMPONENTS];
 };
 constexpr Correction kCorrections[] = {
-    {"P010_10LE", Correction::Bytes, {0, 0, 2}},
-    {"P010_10BE", Correction::Bytes, {0, 0, 2}},
-    {"P012_LE", Correction::Bytes, {0, 0, 2}},
-    {"P012_BE", Correction::Bytes, {0, 0, 2}},
-    {"P016_LE", Correction::Bytes, {0, 0, 2}},
-    {"P016_BE", Correction::Bytes, {0, 0, 2}},
-    {"VYUY", Correction::Bytes, {1, 2, 0}},  // as GStreamer packs and unpacks it
-    {"Y210", Correction::Bytes, {0, 2, 6}},  // Y U Y V
-    {"Y212_LE", Correction::Bytes, {0, 2, 6}},
-    {"Y212_BE", Correction::Bytes, {0, 2, 6}},
-    {"Y216_LE", Correction::Bytes, {0, 2, 6}},
-    {"Y216_BE", Correction::Bytes, {0, 2, 6}},
-    {"Y412_LE", Correction::Bytes, {2, 0, 4, 6}},  // U Y V A
-    {"Y412_BE", Correction::Bytes, {2, 0, 4, 6}},
-    {"Y416_LE", Correction::Bytes, {2, 0, 4, 6}},
-    {"Y416_BE", Correction::Bytes, {2, 0, 4, 6}},
+    {"P01", Correction::Bytes, {0, 0, 2}},      // P010_10LE, P012_BE and others: Y, and U V
+    {"VYUY", Correction::Bytes, {1, 2, 0}},     // as GStreamer packs and unpacks it
+    {"Y21", Correction::Bytes, {0, 2, 6}},      // Y210, Y212 and Y216: Y U Y V
+    {"Y412", Correction::Bytes, {2, 0, 4, 6}},  // U Y V A
+    {"Y416", Correction::Bytes, {2, 0, 4, 6}},  // likewise
     {"Y410", Correction::Bits, {10, 0, 20, 30}},
-    {"BGR10A2_LE", Correction::Bits, {20, 10, 0, 30}},
-    {"BGR10x2_LE", Correction::Bits, {20, 10, 0}},
-    {"RGB10A2_LE", Correction::Bits, {0, 10, 20, 30}},
-    {"RGB10x2_LE", Correction::Bits, {0, 10, 20}},
+    {"BGR10", Correction::Bits, {20, 10, 0, 30}},  // with two bits of alpha or of padding
+    {"RGB10", Correction::Bits, {0, 10, 20, 30}},
 };
 
 Samples read_format(const GstVideoFormatInfo *finfo) {
@@ -93,7 +80,7 @@ Samples read_format(const GstVideoFormatInfo *finfo) {
     s.component[c] = {static_cast<int>(finfo->plane[c]), static_cast<int>(finfo->poffset[c]), finfo->pixel_stride[c],
                       static_cast<int>(finfo->depth[c]), static_cast<int>(finfo->shift[c])};
   const auto *correction = std::find_if(std::begin(kCorrections), std::end(kCorrections),
-                                        [&](const Correction &c) { return is_named(c.format); });
+                                        [&](const Correction &c) { return g_str_has_prefix(finfo->name, c.format); });
   if (correction != std::end(kCorrections)) {
     s.bit_fields = correction->unit == Correction::Bits;
     for (int c = 0; c < s.count; c++)
