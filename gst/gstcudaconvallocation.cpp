@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "gstcudaconvanalytics.h"
 #include "gstcudaconvformat.h"
@@ -40,16 +41,12 @@ bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator
   if (allocator) gst_buffer_pool_config_set_allocator(config, allocator, nullptr);
   if (!gst_buffer_pool_set_config(pool, config)) {
     // The pool has adapted the configuration.
-    config = gst_buffer_pool_get_config(pool);
-    if (!gst_buffer_pool_config_validate_params(config, caps, *size, count.min, count.max)) {
-      gst_structure_free(config);
-      return false;
-    }
-    if (!gst_buffer_pool_set_config(pool, config)) return false;
+    Ref<GstStructure> adapted(gst_buffer_pool_get_config(pool));
+    if (!gst_buffer_pool_config_validate_params(adapted.get(), caps, *size, count.min, count.max)) return false;
+    if (!gst_buffer_pool_set_config(pool, adapted.release())) return false;
   }
-  config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_get_params(config, nullptr, size, nullptr, nullptr);
-  gst_structure_free(config);
+  const Ref<GstStructure> in_use(gst_buffer_pool_get_config(pool));
+  gst_buffer_pool_config_get_params(in_use.get(), nullptr, size, nullptr, nullptr);
   return true;
 }
 
@@ -72,27 +69,29 @@ Ref<GstAllocator> offered_allocator(GstQuery *query) {
 }
 
 Ref<GstAllocator> allocator_of(GstBufferPool *pool) {
-  GstStructure *config = gst_buffer_pool_get_config(pool);
+  const Ref<GstStructure> config(gst_buffer_pool_get_config(pool));
   GstAllocator *allocator = nullptr;
-  gst_buffer_pool_config_get_allocator(config, &allocator, nullptr);
+  gst_buffer_pool_config_get_allocator(config.get(), &allocator, nullptr);
   if (allocator) gst_object_ref(allocator);
-  gst_structure_free(config);
   return Ref<GstAllocator>(allocator);
 }
 
-// Whether downstream offers system memory of a special kind, such as shared memory or display buffers, and saves a copy
-// if frames are written there. Plain memory saves none, since any input buffer is plain memory. Nor does pinned memory:
-// it only makes copies faster, and filtering in place needs none.
-bool has_memory(GstQuery *query) {
-  const Ref<GstAllocator> allocator = offered_allocator(query);
-  if (allocator && !is_pinned_allocator(allocator.get()) && g_strcmp0(allocator->mem_type, GST_ALLOCATOR_SYSMEM) != 0)
+// Whether buffers of this pool are plain system memory, which pinned memory can replace.
+bool is_plain_pool(GstBufferPool *pool) {
+  if (G_OBJECT_TYPE(pool) != GST_TYPE_VIDEO_BUFFER_POOL && G_OBJECT_TYPE(pool) != GST_TYPE_BUFFER_POOL) return false;
+  const Ref<GstStructure> config(gst_buffer_pool_get_config(pool));
+  return !allocator_of(pool) &&
+         !gst_buffer_pool_config_has_option(config.get(), GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+}
+
+// Whether downstream, with this allocator and pool, offers system memory of a special kind, such as shared memory or
+// display buffers, and saves a copy if frames are written there. Plain memory saves none, since any input buffer is
+// plain memory. Nor does pinned memory: it only makes copies faster, and filtering in place needs none.
+bool has_memory(GstAllocator *allocator, GstBufferPool *pool) {
+  if (allocator && !is_pinned_allocator(allocator) && g_strcmp0(allocator->mem_type, GST_ALLOCATOR_SYSMEM) != 0)
     return true;
-  if (gst_query_get_n_allocation_pools(query) == 0) return false;
-  GstBufferPool *first = nullptr;
-  gst_query_parse_nth_allocation_pool(query, 0, &first, nullptr, nullptr, nullptr);
-  const Ref<GstBufferPool> pool(first);
-  if (!pool || is_plain_pool(pool.get())) return false;
-  const Ref<GstAllocator> its_own = allocator_of(pool.get());
+  if (!pool || is_plain_pool(pool)) return false;
+  const Ref<GstAllocator> its_own = allocator_of(pool);
   return !its_own || !is_pinned_allocator(its_own.get());
 }
 
@@ -155,8 +154,6 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
 }
 
 Downstream decide_allocation(GstObject *element, GstQuery *query, const AllocationNeeds &needs) {
-  const Downstream downstream = {gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr) != FALSE,
-                                 has_memory(query)};
   GstCaps *caps;
   GstVideoInfo info;
   gst_query_parse_allocation(query, &caps, nullptr);
@@ -170,13 +167,16 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   Count count;
   if (proposed) gst_query_parse_nth_allocation_pool(query, 0, &first, &size, &count.min, &count.max);
   Ref<GstBufferPool> pool(first);
+  Ref<GstAllocator> offered = offered_allocator(query);
+  const Downstream downstream = {gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr) != FALSE,
+                                 has_memory(offered.get(), pool.get())};
   size = std::max<guint>(size, GST_VIDEO_INFO_SIZE(&info));
 
   // System memory comes from the allocator that downstream names, in the query or in its pool. Where it names none and
   // offers no special pool, pinned memory is allocated, which the GPU can write to directly.
   Ref<GstAllocator> allocator;
   if (!device) {
-    allocator = offered_allocator(query);
+    allocator = std::move(offered);
     if (!allocator && pool) allocator = allocator_of(pool.get());
     if (!allocator && needs.pinned && (!pool || is_plain_pool(pool.get()))) {
       allocator.reset(new_pinned_allocator(needs.device));

@@ -30,10 +30,9 @@ const GstBaseTransformClass *base_class() {
 
 // The number of buffers of a pool; 0: any number.
 guint most_buffers(GstBufferPool *pool) {
-  GstStructure *config = gst_buffer_pool_get_config(pool);
+  const Ref<GstStructure> config(gst_buffer_pool_get_config(pool));
   guint most = 0;
-  gst_buffer_pool_config_get_params(config, nullptr, nullptr, nullptr, &most);
-  gst_structure_free(config);
+  gst_buffer_pool_config_get_params(config.get(), nullptr, nullptr, nullptr, &most);
   return most;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvpinned.h"
 
-#include <gst/video/gstvideopool.h>
-
 #include <mutex>
 
 namespace cudaconv::gst {
@@ -130,16 +128,6 @@ bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device) {
   Mark *mark = mark_of(memory);
   if (!mark->pinned && mark->uses < kPinAtUse && ++mark->uses == kPinAtUse) pin(memory, device, mark);
   return mark->pinned;
-}
-
-bool is_plain_pool(GstBufferPool *pool) {
-  if (G_OBJECT_TYPE(pool) != GST_TYPE_VIDEO_BUFFER_POOL && G_OBJECT_TYPE(pool) != GST_TYPE_BUFFER_POOL) return false;
-  GstStructure *config = gst_buffer_pool_get_config(pool);
-  GstAllocator *allocator = nullptr;
-  const bool plain = gst_buffer_pool_config_get_allocator(config, &allocator, nullptr) && !allocator &&
-                     !gst_buffer_pool_config_has_option(config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
-  gst_structure_free(config);
-  return plain;
 }
 
 }  // namespace cudaconv::gst

@@ -22,7 +22,4 @@ bool is_pinned_allocator(GstAllocator *allocator);
 // once it has been used often enough for that to pay.
 bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device);
 
-// Whether buffers of this pool are plain system memory, which pinned memory can replace.
-bool is_plain_pool(GstBufferPool *pool);
-
 }  // namespace cudaconv::gst
