@@ -15,13 +15,18 @@ constexpr gsize kLeastToPin = 64 << 10;
 
 // The state of a piece of system memory: qdata of the GstMemory, deleted just before the memory is freed.
 struct Mark {
-  bool pinned = false;
-  int uses = 0;                    // up to kPinAtUse
-  std::shared_ptr<Device> device;  // where pin() has pinned `data`
-  void *data = nullptr;
+  int uses = 0;                       // up to kPinAtUse
+  std::shared_ptr<Device> device;     // where `data` is pinned
+  void *data = nullptr;               // nullptr: the memory is not pinned
+  void (*release)(void *) = nullptr;  // unpins `data`, or deletes what was allocated pinned
 
   ~Mark() {
-    if (data) device->in_context([this] { unpin_memory(data); });
+    if (data) device->in_context([this] { release(data); });
+  }
+  void set(const std::shared_ptr<Device> &on, void *pinned, void (*releases)(void *)) {
+    device = on;
+    data = pinned;
+    release = releases;
   }
 };
 
@@ -51,10 +56,9 @@ void pin(GstMemory *memory, const std::shared_ptr<Device> &device, Mark *mark) {
   if (!gst_memory_map(memory, &map, GST_MAP_READ)) return;
   guint8 *const data = map.data - offset;  // all of it: a later resize may expose bytes that are hidden now
   gst_memory_unmap(memory, &map);
-  device->in_context([&] { mark->pinned = pin_memory(data, whole); });
-  if (!mark->pinned) return;
-  mark->device = device;
-  mark->data = data;
+  bool pinned = false;
+  device->in_context([&] { pinned = pin_memory(data, whole); });
+  if (pinned) mark->set(device, data, unpin_memory);
 }
 
 // ---- The allocator --------------------------------------------------------------------------------------------------
@@ -67,15 +71,6 @@ struct GstCudaConvPinnedAllocatorClass {
   GstAllocatorClass parent_class;
 };
 
-// A piece of pinned memory, which the destroy notify of its GstMemory deletes.
-struct Piece {
-  std::shared_ptr<Device> device;
-  void *data;
-  ~Piece() {
-    device->in_context([this] { delete_pinned_memory(data); });
-  }
-};
-
 GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *params) {
   const std::shared_ptr<Device> &device = *reinterpret_cast<GstCudaConvPinnedAllocator *>(allocator)->device;
   const gsize bytes = size + params->prefix + params->padding;
@@ -83,10 +78,9 @@ GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *pa
   // Pinned memory begins at a page, which meets any alignment, but only without a prefix before the data.
   if (params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
   if (!data) return gst_allocator_alloc(nullptr, size, params);
-  GstMemory *memory = gst_memory_new_wrapped(params->flags, data, bytes, 0, size, new Piece{device, data},
-                                             [](gpointer piece) { delete static_cast<Piece *>(piece); });
+  GstMemory *memory = gst_memory_new_wrapped(params->flags, data, bytes, 0, size, nullptr, nullptr);
   std::lock_guard<std::mutex> guard(marks_lock);
-  mark_of(memory)->pinned = true;
+  mark_of(memory)->set(device, data, delete_pinned_memory);
   return memory;
 }
 
@@ -126,8 +120,8 @@ bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device) {
   if (!gst_memory_is_type(memory, GST_ALLOCATOR_SYSMEM)) return false;
   std::lock_guard<std::mutex> guard(marks_lock);
   Mark *mark = mark_of(memory);
-  if (!mark->pinned && mark->uses < kPinAtUse && ++mark->uses == kPinAtUse) pin(memory, device, mark);
-  return mark->pinned;
+  if (!mark->data && mark->uses < kPinAtUse && ++mark->uses == kPinAtUse) pin(memory, device, mark);
+  return mark->data;
 }
 
 }  // namespace cudaconv::gst
