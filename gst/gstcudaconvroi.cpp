@@ -143,9 +143,7 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
   // Regions outside the frame are dropped here: they would be rounded up to a pixel of a subsampled plane.
   const auto add = [&](const Region &given) {
     const Region region = grown(given, grow_);
-    if (is_outside(region, frame)) return;
-    regions.region.push_back(region);
-    selection.region_side.push_back(std::min(region.width, region.height));
+    if (!is_outside(region, frame)) regions.region.push_back(region);
   };
   if (found.everywhere) {
     regions.ellipse = false;

@@ -44,10 +44,10 @@ struct RoiSettings {
   double scale = 0;  // strength as a fraction of a region's shorter side; 0: as set
 };
 
-// The filtered regions and masks of one frame, and the shorter side of each in pixels, for roi-scale.
+// The filtered regions and masks of one frame, and the shorter side of each mask in pixels, for roi-scale.
 struct RoiSelection {
   Regions regions;
-  std::vector<int> region_side, mask_side;
+  std::vector<int> mask_side;
 };
 
 // The size of the whole frame, whose pixels regions count, also where a buffer holds only one field.

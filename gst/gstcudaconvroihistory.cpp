@@ -13,8 +13,9 @@ namespace {
 
 constexpr uint64_t kSlices = 8;  // slices in the longer one of the times
 
-auto key(const Region &r) {
-  return std::tie(r.x, r.y, r.width, r.height, r.rotation);
+// An order of regions, in which equal ones are neighbours.
+bool precedes(const Region &a, const Region &b) {
+  return std::tie(a.x, a.y, a.width, a.height, a.rotation) < std::tie(b.x, b.y, b.width, b.height, b.rotation);
 }
 
 // Whether b is at most `distance` later than a. Differences of any two times fit into 64 bits.
@@ -47,10 +48,10 @@ bool RoiHistory::Span::is_in_force(const Span &span, RoiTimes times) const {
 
 void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
   if (region.size() > kMostRegions) {
-    std::sort(region.begin(), region.end(), [](const Held &a, const Held &b) { return key(a.region) < key(b.region); });
+    std::sort(region.begin(), region.end(), [](auto &a, auto &b) { return precedes(a.region, b.region); });
     size_t kept = 0;
     for (size_t i = 1; i < region.size(); i++) {
-      if (key(region[kept].region) == key(region[i].region))
+      if (region[kept].region == region[i].region)
         region[kept].at.add(region[i].at);
       else
         region[++kept] = region[i];
@@ -58,8 +59,7 @@ void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
     region.resize(kept + 1);
   }
   if (region.size() > kMostRegions)
-    std::sort(region.begin(), region.end(),
-              [](const Held &a, const Held &b) { return place(a.region) < place(b.region); });
+    std::sort(region.begin(), region.end(), [](auto &a, auto &b) { return place(a.region) < place(b.region); });
   // Joined down to half of kMostRegions, since otherwise the next frame would exceed it again.
   for (bool full = region.size() > kMostRegions; full; full = region.size() > kMostRegions / 2) {
     for (size_t i = 0; i + 1 < region.size(); i += 2) {
@@ -143,10 +143,8 @@ RoiList RoiHistory::in_force(int64_t time, RoiTimes times, const RoiList &own) c
         list.mask.push_back(held.mask);
     list.everywhere |= slice.everywhere && slice.everywhere->is_in_force(now, times);
   }
-  const auto before = [](const Region &a, const Region &b) { return key(a) < key(b); };
-  const auto same = [](const Region &a, const Region &b) { return key(a) == key(b); };
-  std::sort(list.region.begin(), list.region.end(), before);
-  list.region.erase(std::unique(list.region.begin(), list.region.end(), same), list.region.end());
+  std::sort(list.region.begin(), list.region.end(), precedes);
+  list.region.erase(std::unique(list.region.begin(), list.region.end()), list.region.end());
   return list;
 }
 

@@ -131,7 +131,7 @@ std::vector<PlannedRegions> RoiStrength::plan(const std::shared_ptr<const Plan> 
     }
     return group.regions;
   };
-  for (size_t i = 0; i < all.region.size(); i++) group_of(selection.region_side[i]).region.push_back(all.region[i]);
+  for (const Region &r : all.region) group_of(std::min(r.width, r.height)).region.push_back(r);
   for (size_t i = 0; i < all.mask.size(); i++) group_of(selection.mask_side[i]).mask.push_back(std::move(all.mask[i]));
   for (auto &pixels : all.pixels)
     group_of(std::min(pixels->box.width, pixels->box.height)).pixels.push_back(std::move(pixels));
