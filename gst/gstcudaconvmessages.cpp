@@ -9,27 +9,22 @@ namespace cudaconv::gst {
 
 void post_error(GstElement *element, const std::exception &e) {
   if (const auto *error = dynamic_cast<const Error *>(&e)) {
-    GQuark domain = GST_RESOURCE_ERROR;
-    int code = GST_RESOURCE_ERROR_FAILED;
+    const auto post = [&](GQuark domain, int code) {
+      gst_element_message_full(element, GST_MESSAGE_ERROR, domain, code, g_strdup(e.what()), nullptr, error->file(), "",
+                               error->line());
+    };
     switch (error->kind()) {
       case Error::Kind::Settings:
-        domain = GST_LIBRARY_ERROR;
-        code = GST_LIBRARY_ERROR_SETTINGS;
-        break;
+        return post(GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS);
       case Error::Kind::Format:
-        domain = GST_STREAM_ERROR;
-        code = GST_STREAM_ERROR_FORMAT;
-        break;
+        return post(GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT);
       case Error::Kind::NoDevice:
-        code = GST_RESOURCE_ERROR_NOT_FOUND;
-        break;
+        return post(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND);
       case Error::Kind::Device:
-        break;
+        return post(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED);
       case Error::Kind::Cancelled:
         return;  // no failure: a flush or a change of state asked for it
     }
-    gst_element_message_full(element, GST_MESSAGE_ERROR, domain, code, g_strdup(e.what()), nullptr, error->file(), "",
-                             error->line());
   } else if (dynamic_cast<const FrameError *>(&e)) {
     GST_ELEMENT_ERROR(element, STREAM, FAILED, ("%s", e.what()), (nullptr));
   } else if (dynamic_cast<const std::bad_alloc *>(&e)) {
