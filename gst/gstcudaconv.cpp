@@ -86,7 +86,6 @@
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvpath.h"
-#include "gstcudaconvpresets.h"
 #include "gstcudaconvproperties.h"
 #include "gstcudaconvsession.h"
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gstcudaconvpresets.h"
-
+//
+// GstPreset: named settings in files, such as presets/GstCudaConv.prs.
 #include <cstring>
 #include <memory>
+
+#include "gstcudaconvproperties.h"
 
 namespace cudaconv::gst {
 

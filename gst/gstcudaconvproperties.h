@@ -43,6 +43,9 @@ std::string why_without_effect(const std::string &property, const Settings &sett
 // Installs all properties but "stats", with ids from 1. Returns the id for "stats".
 guint install_properties(GObjectClass *klass);
 
+// Sets the functions of GstPreset, the element's interface.
+void init_presets(gpointer iface, gpointer);
+
 // The values of one element's properties. Changes are staged, and published together when every g_object_set() under
 // way has ended. So no frame is filtered with a part of one call's changes. Any thread may call.
 class Properties {
