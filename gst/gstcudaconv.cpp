@@ -315,7 +315,7 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
   }
   switch (GST_QUERY_TYPE(query)) {
     case GST_QUERY_CONTEXT:
-      if (priv->session.answer_context_query(query)) return TRUE;
+      if (priv->session.finder().answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
       break;
     case GST_QUERY_LATENCY:
       if (direction == GST_PAD_SRC) return answer_latency_query(GST_CUDA_CONV(trans), query);
@@ -494,7 +494,8 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   gst_caps_unref(caps);
   element_class->change_state = GST_DEBUG_FUNCPTR(gst_cuda_conv_change_state);
   element_class->set_context = [](GstElement *element, GstContext *context) {
-    GST_CUDA_CONV(element)->priv->session.set_context(context);
+    GstCudaConvPrivate *priv = GST_CUDA_CONV(element)->priv;
+    priv->session.finder().set_context(element, context, priv->properties.published()->device_id);
     GST_ELEMENT_CLASS(parent_class)->set_context(element, context);
   };
   element_class->post_message = GST_DEBUG_FUNCPTR(gst_cuda_conv_post_message);

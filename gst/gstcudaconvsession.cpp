@@ -165,14 +165,6 @@ bool Session::find_memory_device() {
   return true;
 }
 
-void Session::set_context(GstContext *context) {
-  finder_->set_context(element_, context, properties_.published()->device_id);
-}
-
-bool Session::answer_context_query(GstQuery *query) {
-  return finder_->answer_context_query(element_, query);
-}
-
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
 
 // Makes `context` the current one. `serial` belongs to its settings. Does nothing, and returns false, where the current

@@ -95,11 +95,8 @@ class Session {
   // Returns a replacement for the context of a frame on which the device failed; nullptr, with an error message posted
   // once, if there is none.
   std::shared_ptr<const StreamContext> fail_over(const StreamContext &context, const Error &e);
-  // For GstElement::set_context, before chaining up, and for GST_QUERY_CONTEXT. answer_context_query() returns whether
-  // the query has been answered.
-  void set_context(GstContext *context);
-  bool answer_context_query(GstQuery *query);
-  int device_in_use() const;  // -1: the CPU
+  DeviceFinder &finder() const { return *finder_; }  // for contexts
+  int device_in_use() const;                         // -1: the CPU
   // Frames that may be on the device at once; 1: each is waited for. `device_ns`: how long one takes there; 0: unknown.
   guint most_in_flight(guint64 device_ns) const;
   // Nanoseconds that frames may wait in the element while downstream blocks, before upstream has to wait.
