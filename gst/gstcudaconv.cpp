@@ -116,9 +116,7 @@ struct GstCudaConvPrivate {
   Session session;
   Flight flight;
   Path path;
-  GstStructure *stats() const {
-    return make_stats(session.context().get(), flight.totals(), session.failovers(), session.counts());
-  }
+  GstStructure *stats() const { return session.stats(flight.totals()); }
   // longest_wait() and lookahead() when the last LATENCY message was posted.
   std::atomic<GstClockTime> longest_wait{0}, lookahead{0};
 };
@@ -160,7 +158,8 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->flight.stop();
-  log_stats(trans, priv->stats());
+  const Ref<GstStructure> stats(priv->stats());
+  GST_INFO_OBJECT(trans, "%" GST_PTR_FORMAT, stats.get());
   priv->path.stop();
   priv->session.stop();
   return TRUE;

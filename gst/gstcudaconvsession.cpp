@@ -548,9 +548,31 @@ AllocationNeeds Session::allocation_needs() const {
   return {device_, cuda_engine_ != nullptr, frames, waiting, regions};
 }
 
-guint Session::failovers() const {
-  std::lock_guard<std::mutex> guard(lock_);
-  return failovers_;
+GstStructure *Session::stats(const BackendStats &totals) const {
+  std::unique_lock<std::mutex> guard(lock_);
+  const std::shared_ptr<const StreamContext> context = context_;
+  const guint failovers = failovers_;
+  guard.unlock();
+  const char *method = nullptr;
+  if (context) {
+    const bool selected = context->settings.filter.method != Method::Auto;
+    method = totals.kernels && !selected ? totals.kernels : method_nick(context->method);
+  }
+  // clang-format off
+  GstStructure *stats = gst_structure_new(
+      "application/x-cudaconv-stats",
+      "frames", G_TYPE_UINT64, static_cast<guint64>(totals.frames),
+      "backend", G_TYPE_STRING, context ? context->engine->backend->name() : nullptr,
+      "method", G_TYPE_STRING, method,
+      "device-time", G_TYPE_UINT64, static_cast<guint64>(totals.device_ns),
+      "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_uploaded),
+      "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_downloaded),
+      "bytes-staged", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_staged),
+      "failovers", G_TYPE_UINT, failovers,
+      nullptr);
+  // clang-format on
+  counts_.add_to(stats);
+  return stats;
 }
 
 }  // namespace cudaconv::gst

@@ -105,8 +105,8 @@ class Session {
   GstClockTime lookahead() const;
   // The argument `needs` for propose_allocation() and decide_allocation().
   AllocationNeeds allocation_needs() const;
-  guint failovers() const;                             // since start()
-  const RoiCounts &counts() const { return counts_; }  // since start()
+  // The value of the property "stats", counted since start(); `totals`: of the frames. Transfer full.
+  GstStructure *stats(const BackendStats &totals) const;
 
  private:
   bool choose(const Configuration &wanted);

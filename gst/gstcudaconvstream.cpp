@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "gstcudaconvformat.h"
-#include "gstcudaconvmessages.h"
 #include "gstcudaconvpinned.h"
 #include "gstcudaconvworkers.h"
 #include "plan/maskparser.h"
@@ -232,35 +231,6 @@ bool Frame::is_done() const {
   } catch (const Error &) {
     return true;
   }
-}
-
-GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers,
-                         const RoiCounts &counts) {
-  const char *method = nullptr;
-  if (context) {
-    const bool selected = context->settings.filter.method != Method::Auto;
-    method = totals.kernels && !selected ? totals.kernels : method_nick(context->method);
-  }
-  // clang-format off
-  GstStructure *stats = gst_structure_new(
-      "application/x-cudaconv-stats",
-      "frames", G_TYPE_UINT64, static_cast<guint64>(totals.frames),
-      "backend", G_TYPE_STRING, context ? context->engine->backend->name() : nullptr,
-      "method", G_TYPE_STRING, method,
-      "device-time", G_TYPE_UINT64, static_cast<guint64>(totals.device_ns),
-      "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_uploaded),
-      "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_downloaded),
-      "bytes-staged", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_staged),
-      "failovers", G_TYPE_UINT, failovers,
-      nullptr);
-  // clang-format on
-  counts.add_to(stats);
-  return stats;
-}
-
-void log_stats(void *object, GstStructure *stats) {
-  GST_INFO_OBJECT(object, "%" GST_PTR_FORMAT, stats);
-  gst_structure_free(stats);
 }
 
 }  // namespace cudaconv::gst

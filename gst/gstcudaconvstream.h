@@ -134,11 +134,4 @@ struct Frame {
   void map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access);
 };
 
-// The value of the property "stats"; `context` is nullptr where there are no caps. Transfer full.
-GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers,
-                         const RoiCounts &counts);
-
-// Logs the statistics (transfer full) of `object` at level INFO.
-void log_stats(void *object, GstStructure *stats);
-
 }  // namespace cudaconv::gst
