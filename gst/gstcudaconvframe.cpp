@@ -25,10 +25,10 @@ std::string text_of(const GstVideoInfo &info) {
   return size_text(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)) + " " + GST_VIDEO_INFO_NAME(&info);
 }
 
-// Why the metas of a buffer contradict its caps; empty, with the crop rectangle's corner in `*origin`, where they do
+// Why the metas of a buffer contradict its caps; empty, with the crop rectangle's corner in `*place`, where they do
 // not. Has to be called before the buffer is mapped: gst_video_frame_map() takes a contradiction for a programming
 // error.
-std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFrame::Origin *origin) {
+std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFrame::Place *place) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
   if (meta && (format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
@@ -46,29 +46,28 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
     return "has a GstVideoCropMeta at " + std::to_string(left) + "," + std::to_string(top) + ", from where the " +
            text_of(info) + " of its caps do not fit into the frame of " + whole;
   }
-  *origin = {static_cast<int>(left), static_cast<int>(top)};
+  *place = {static_cast<int>(left), static_cast<int>(top)};
   // With interlace-mode=alternate a buffer has every second row of the frame, whose rows the rectangle counts.
   if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE)
-    origin->y = (origin->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
+    place->y = (place->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
   return {};
 }
 
-// Why a buffer has too few bytes for its caps, or nothing where it has enough. `whole`: set where a plane, from its
-// start to the end of the rectangle at `origin`, is stored in several pieces of memory.
-std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, MappedFrame::Origin origin,
-                     bool *whole) {
+// Why a buffer has too few bytes for its caps, or nothing where it has enough. Sets place->in_pieces where a plane,
+// from its start to the end of the rectangle, is stored in several pieces of memory.
+std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout,
+                     MappedFrame::Place *place) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const gsize size = gst_buffer_get_size(buffer);
   if (!meta && size < GST_VIDEO_INFO_SIZE(&info))
     return "of " + std::to_string(size) + " bytes is too small for its caps: a frame of " + text_of(info) + " takes " +
            std::to_string(GST_VIDEO_INFO_SIZE(&info));
-  *whole = false;
   for (int p = 0; meta && p < layout.planes; p++) {
     const PlaneLayout &plane = layout.plane[p];
     const gsize offset = meta->offset[plane.memory_plane];
     // In an interlaced frame the rectangle may begin a row later, in its field.
-    const gsize rows_above = (origin.y >> plane.sub_y) + (layout.interlaced && origin.y ? 1 : 0);
-    const gsize left = gsize(origin.x >> plane.sub_x) * plane.step * plane.bytes_per_container();
+    const gsize rows_above = (place->y >> plane.sub_y) + (layout.interlaced && place->y ? 1 : 0);
+    const gsize left = gsize(place->x >> plane.sub_x) * plane.step * plane.bytes_per_container();
     const gsize bytes = std::max<gint64>(meta->stride[plane.memory_plane], 0) * (rows_above + plane.height - 1) + left +
                         row_bytes(plane);
     if (offset >= size)
@@ -77,7 +76,7 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
     guint index, length;
     gsize skip;
     if (gst_buffer_find_memory(buffer, offset, std::min(bytes, size - offset), &index, &length, &skip))
-      *whole |= length > 1;
+      place->in_pieces |= length > 1;
   }
   return {};
 }
@@ -128,8 +127,8 @@ PixelStep step_of(const GstVideoFormatInfo *finfo, guint plane) {
 MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout,
                                      GstMapFlags access) {
   Place place;
-  std::string why = contradiction(buffer, info, &place.origin);
-  if (why.empty()) why = shortage(buffer, info, layout, place.origin, &place.in_pieces);
+  std::string why = contradiction(buffer, info, &place);
+  if (why.empty()) why = shortage(buffer, info, layout, &place);
   if (why.empty()) return place;
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   if (access & GST_MAP_READ && meta && format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info))
@@ -144,7 +143,7 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
   view_.on_device = memory.on_device;
   view_.pinned = memory.pinned;
   try {
-    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place.origin);
+    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place);
     for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
     for (int p = 0; p < layout.planes && layout.interlaced; p++)
       for (int other = 0; other < layout.planes; other++) check_last_row(layout.plane[p], layout.plane[other]);
@@ -200,17 +199,17 @@ FrameView MappedFrame::view_from(int x, int y) const {
   return view;
 }
 
-// Sets where plane `i` of the view begins: at the sample for the pixel at `origin`, which may be subsampled. In packed
+// Sets where plane `i` of the view begins: at the sample for the first pixel, which may be subsampled. In packed
 // formats with subsampled chroma that is the start of the pixel's macropixel.
-void MappedFrame::place_plane(guint i, const GstVideoInfo &info, bool interlaced, Origin origin) {
+void MappedFrame::place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place) {
   const auto [step, sub_x, sub_y] = step_of(info.finfo, i);
   const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
-  gssize row = origin.y >> sub_y;
+  gssize row = place.y >> sub_y;
   // The rows of fields alternate. An even line begins with the row of its field. After an odd line, which is in the
   // bottom field, the rows alternate as its lines do only if it is the last line that shares its row.
-  if (interlaced) row = 2 * gssize{origin.y >> (sub_y + 1)} + ((origin.y + 1) % (2 << sub_y) == 0);
+  if (interlaced) row = 2 * gssize{place.y >> (sub_y + 1)} + ((place.y + 1) % (2 << sub_y) == 0);
   view_.plane[i] = {
-      static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) + row * stride + (origin.x >> sub_x) * step,
+      static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) + row * stride + (place.x >> sub_x) * step,
       stride};
 }
 

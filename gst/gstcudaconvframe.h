@@ -38,14 +38,9 @@ struct BufferMemory {
 // buffer has a GstVideoCropMeta, the frame is that rectangle of the picture that GstVideoMeta describes.
 class MappedFrame {
  public:
-  // The top left pixel of the crop rectangle; 0,0 without one.
-  struct Origin {
-    int x = 0, y = 0;
-  };
-
   // Where the frame is in its buffer.
   struct Place {
-    Origin origin;
+    int x = 0, y = 0;        // the top left pixel of the crop rectangle; 0,0 without one
     bool in_pieces = false;  // a plane is stored in several pieces of memory, which have to be mapped as one
   };
 
@@ -74,7 +69,7 @@ class MappedFrame {
  private:
   void map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags);
   bool is_of(const GstMemory *memory) const;
-  void place_plane(guint i, const GstVideoInfo &info, bool interlaced, Origin origin);
+  void place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place);
   void check_plane(const PlaneLayout &plane) const;
   void check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const;
   [[noreturn]] static void refuse(GstMapFlags access, const std::string &why);
