@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions of interest: which pixels of a frame the roi properties and the frame's own metas select.
+// Regions of interest: which pixels of a frame the roi properties and the frame's own metas select, and their counts.
 #pragma once
 
 #include <gst/video/video.h>
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "filter.h"
-#include "gstcudaconvroicounts.h"
 #include "gstcudaconvroishape.h"
 #include "plan/maskparser.h"
 
@@ -53,6 +54,9 @@ struct RoiSelection {
 // The size of the whole frame, whose pixels regions count, also where a buffer holds only one field.
 FrameSize frame_size(const GstVideoInfo &info);
 
+// How many regions of each type or label came.
+using RoiTypeCounts = std::map<std::string, guint64>;
+
 // Selects what is filtered of each frame by the roi settings.
 class RoiSelector {
  public:
@@ -83,6 +87,9 @@ class RoiSelector {
   std::string complaint_;
 };
 
+// Moves what the regions select by dx, dy pixels of the buffer.
+void move_regions(Regions *regions, int dx, int dy);
+
 // Detects a roi-type that matches no region. Only for the sink pad's streaming thread.
 class RoiTypeWatch {
  public:
@@ -102,7 +109,31 @@ class RoiTypeWatch {
   std::optional<int64_t> first_;  // the first frame with metas since the last match
 };
 
-// Moves what the regions select by dx, dy pixels of the buffer.
-void move_regions(Regions *regions, int dx, int dy);
+// Counts of frames and their regions, for the property "stats" and the messages of roi-report. Any thread may call.
+class RoiCounts {
+ public:
+  void reset();
+  void add_regions(guint64 regions, const RoiTypeCounts &types);
+  void add_frame(bool marked);  // one that leaves, with or without a region in force
+  void add_early() { add(&Counts::early); }
+
+  // Adds all counts since reset() to the structure.
+  void add_to(GstStructure *structure) const;
+  // The counts since the last report, as the structure of a message; nullptr where the last report is less than a
+  // second of stream time before `time`. `ended`: reports what is left. Transfer full.
+  GstStructure *report(std::optional<int64_t> time, bool ended);
+
+ private:
+  struct Counts {
+    guint64 marked = 0, unmarked = 0, early = 0, regions = 0;
+    RoiTypeCounts types;
+  };
+  void add(guint64 Counts::*count);
+  static void write(const Counts &counts, GstStructure *structure);
+
+  mutable std::mutex lock_;  // guards the members below
+  Counts all_, reported_;
+  std::optional<int64_t> begin_;  // of the next report
+};
 
 }  // namespace cudaconv::gst

@@ -17,7 +17,7 @@
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvproperties.h"
 #include "gstcudaconvref.h"
-#include "gstcudaconvroicounts.h"
+#include "gstcudaconvroi.h"
 #include "gstcudaconvroihistory.h"
 #include "gstcudaconvstream.h"
 
