@@ -2,7 +2,6 @@
 //
 // GstPreset: named settings in files, such as presets/GstCudaConv.prs.
 #include <cstring>
-#include <memory>
 
 #include "gstcudaconvproperties.h"
 
@@ -10,39 +9,29 @@ namespace cudaconv::gst {
 
 namespace {
 
-struct Free {
-  void operator()(gchar **texts) const { g_strfreev(texts); }
-  void operator()(GParamSpec **specs) const { g_free(specs); }
-};
-
 const GstPresetInterface *defaults;
 
 gboolean exists(GstPreset *preset, const gchar *name) {
-  const std::unique_ptr<gchar *, Free> presets(gst_preset_get_preset_names(preset));
-  return presets && g_strv_contains(presets.get(), name);
+  g_auto(GStrv) presets = gst_preset_get_preset_names(preset);
+  return presets && g_strv_contains(presets, name);
 }
 
 // Presets hold the settings of the filter. Properties that need READY, such as the GPU index, depend on the machine.
 gchar **get_property_names(GstPreset *preset) {
-  const std::unique_ptr<GParamSpec *, Free> specs(g_object_class_list_properties(G_OBJECT_GET_CLASS(preset), nullptr));
-  GStrvBuilder *names = g_strv_builder_new();
-  for (GParamSpec **spec = specs.get(); *spec; spec++)
+  g_autofree GParamSpec **specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(preset), nullptr);
+  g_autoptr(GStrvBuilder) names = g_strv_builder_new();
+  for (GParamSpec **spec = specs; *spec; spec++)
     if ((*spec)->flags & GST_PARAM_MUTABLE_PLAYING) g_strv_builder_add(names, (*spec)->name);
-  gchar **result = g_strv_builder_end(names);
-  g_strv_builder_unref(names);
-  return result;
+  return g_strv_builder_end(names);
 }
 
 // GstPreset escapes texts twice when it saves a preset, and undoes this only once when it loads one.
 void unescape(GObject *object, const gchar *property) {
-  gchar *text = nullptr;
+  g_autofree gchar *text = nullptr;
   g_object_get(object, property, &text, nullptr);
-  if (text && std::strchr(text, '\\')) {
-    gchar *plain = g_strcompress(text);
-    g_object_set(object, property, plain, nullptr);
-    g_free(plain);
-  }
-  g_free(text);
+  if (!text || !std::strchr(text, '\\')) return;
+  g_autofree gchar *plain = g_strcompress(text);
+  g_object_set(object, property, plain, nullptr);
 }
 
 // All properties take effect together, since notifications wait. A property that the preset does not name gets its
@@ -51,13 +40,13 @@ gboolean load_preset(GstPreset *preset, const gchar *name) {
   if (!exists(preset, name)) return FALSE;
   GObject *object = G_OBJECT(preset);
   GObjectClass *klass = G_OBJECT_GET_CLASS(object);
-  const std::unique_ptr<gchar *, Free> properties(get_property_names(preset));
+  g_auto(GStrv) properties = get_property_names(preset);
   g_object_freeze_notify(object);
-  for (gchar **property = properties.get(); *property; property++)
+  for (gchar **property = properties; *property; property++)
     g_object_set_property(object, *property,
                           g_param_spec_get_default_value(g_object_class_find_property(klass, *property)));
   const gboolean loaded = defaults->load_preset(preset, name);
-  for (gchar **property = properties.get(); *property; property++)
+  for (gchar **property = properties; *property; property++)
     if (g_object_class_find_property(klass, *property)->value_type == G_TYPE_STRING) unescape(object, *property);
   g_object_thaw_notify(object);
   return loaded;
@@ -65,14 +54,13 @@ gboolean load_preset(GstPreset *preset, const gchar *name) {
 
 // A preset of this name goes first, apart from its comment: GstPreset would keep its texts where they are unset now.
 gboolean save_preset(GstPreset *preset, const gchar *name) {
-  gchar *comment = nullptr;
+  g_autofree gchar *comment = nullptr;
   if (exists(preset, name)) {
     defaults->get_meta(preset, name, "comment", &comment);
     defaults->delete_preset(preset, name);
   }
   const gboolean saved = defaults->save_preset(preset, name);
   if (saved && comment) defaults->set_meta(preset, name, "comment", comment);
-  g_free(comment);
   return saved;
 }
 
