@@ -39,11 +39,9 @@ bool same_but_for_memory(const GstCapsFeatures *a, const GstCapsFeatures *b) {
     gst_caps_features_remove(result, GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
     return result;
   };
-  GstCapsFeatures *of_a = others(a), *of_b = others(b);
-  const bool same = gst_caps_features_is_equal(of_a, of_b);
-  gst_caps_features_free(of_a);
-  gst_caps_features_free(of_b);
-  return same;
+  g_autoptr(GstCapsFeatures) of_a = others(a);
+  g_autoptr(GstCapsFeatures) of_b = others(b);
+  return gst_caps_features_is_equal(of_a, of_b);
 }
 
 GstCaps *fixate(GstCaps *caps, GstCaps *othercaps, bool cuda) {
@@ -75,11 +73,9 @@ Ref<GstPad> source_of(Ref<GstPad> sinkpad) {
 // The sink pad that the data of a source pad come from.
 Ref<GstPad> input_of(GstPad *srcpad) {
   Ref<GstPad> sinkpad;
-  GstIterator *links = gst_pad_iterate_internal_links(srcpad);
-  GValue item = G_VALUE_INIT;
+  g_autoptr(GstIterator) links = gst_pad_iterate_internal_links(srcpad);
+  g_auto(GValue) item = G_VALUE_INIT;
   if (links && gst_iterator_next(links, &item) == GST_ITERATOR_OK) sinkpad.reset(GST_PAD(g_value_dup_object(&item)));
-  if (G_IS_VALUE(&item)) g_value_unset(&item);
-  if (links) gst_iterator_free(links);
   return sinkpad;
 }
 

@@ -15,10 +15,9 @@ namespace {
 
 std::vector<std::string> split_types(const std::string &text) {
   std::vector<std::string> types;
-  gchar **words = g_strsplit(text.c_str(), ",", -1);
+  g_auto(GStrv) words = g_strsplit(text.c_str(), ",", -1);
   for (gchar **word = words; *word; word++)
     if (*g_strstrip(*word)) types.emplace_back(*word);
-  g_strfreev(words);
   return types;
 }
 
@@ -264,7 +263,7 @@ void RoiCounts::add_frame(bool marked) {
 }
 
 void RoiCounts::write(const Counts &counts, GstStructure *structure) {
-  GstStructure *types = gst_structure_new_empty("types");
+  g_autoptr(GstStructure) types = gst_structure_new_empty("types");
   for (const auto &[type, count] : counts.types) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, count, nullptr);
   // clang-format off
   gst_structure_set(structure,
@@ -275,7 +274,6 @@ void RoiCounts::write(const Counts &counts, GstStructure *structure) {
       "regions-by-type", GST_TYPE_STRUCTURE, types,
       nullptr);
   // clang-format on
-  gst_structure_free(types);
 }
 
 void RoiCounts::add_to(GstStructure *structure) const {
