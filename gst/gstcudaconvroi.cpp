@@ -239,22 +239,25 @@ std::string RoiTypeWatch::sentence() const {
 
 void RoiCounts::reset() {
   std::lock_guard<std::mutex> guard(lock_);
-  all_ = reported_ = {};
+  all_ = since_ = {};
   begin_.reset();
 }
 
 void RoiCounts::add(guint64 Counts::*count) {
   std::lock_guard<std::mutex> guard(lock_);
   all_.*count += 1;
+  since_.*count += 1;
 }
 
 void RoiCounts::add_regions(guint64 regions, const RoiTypeCounts &types) {
   std::lock_guard<std::mutex> guard(lock_);
   all_.regions += regions;
+  since_.regions += regions;
   for (const auto &[type, count] : types) {
-    const std::string field = field_of(type);
-    const bool fits = all_.types.size() < kMostTypes || all_.types.count(field);
-    all_.types[fits ? field : kOtherTypes] += count;
+    std::string field = field_of(type);
+    if (all_.types.size() >= kMostTypes && !all_.types.count(field)) field = kOtherTypes;
+    all_.types[field] += count;
+    since_.types[field] += count;
   }
 }
 
@@ -286,19 +289,12 @@ GstStructure *RoiCounts::report(std::optional<int64_t> time, bool ended) {
   if (!begin_ || (time && *time < *begin_)) begin_ = time;
   const bool due = begin_ && time && static_cast<guint64>(*time) - static_cast<guint64>(*begin_) >= GST_SECOND;
   if (!due && !ended) return nullptr;
-  Counts since = all_;
-  since.marked -= reported_.marked;
-  since.unmarked -= reported_.unmarked;
-  since.early -= reported_.early;
-  since.regions -= reported_.regions;
-  for (const auto &[type, count] : reported_.types)
-    if ((since.types[type] -= count) == 0) since.types.erase(type);
-  if (ended && since.marked + since.unmarked == 0) return nullptr;
+  if (ended && since_.marked + since_.unmarked == 0) return nullptr;
   GstStructure *structure = gst_structure_new_empty("cudaconv-regions");
   if (begin_ && *begin_ >= 0)
     gst_structure_set(structure, "stream-time", G_TYPE_UINT64, static_cast<guint64>(*begin_), nullptr);
-  write(since, structure);
-  reported_ = all_;
+  write(since_, structure);
+  since_ = {};
   if (time) begin_ = time;
   return structure;
 }

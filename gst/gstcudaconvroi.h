@@ -131,8 +131,8 @@ class RoiCounts {
   void add(guint64 Counts::*count);
   static void write(const Counts &counts, GstStructure *structure);
 
-  mutable std::mutex lock_;  // guards the members below
-  Counts all_, reported_;
+  mutable std::mutex lock_;       // guards the members below
+  Counts all_, since_;            // since reset(), since the last report
   std::optional<int64_t> begin_;  // of the next report
 };
 
