@@ -394,17 +394,19 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
 
 /* the type */
 
-static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec) {
-  if (!guarded(object, true, [&] { return GST_CUDA_CONV(object)->priv->properties.set(id, value); }))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *) {
+  guarded(object, false, [&] {
+    GST_CUDA_CONV(object)->priv->properties.set(id, value);
+    return true;
+  });
 }
 
-static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec) {
+static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(object)->priv;
   if (id == stats_property)
     g_value_take_boxed(value, priv->stats());
-  else if (!priv->properties.get(id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  else
+    priv->properties.get(id, value);
 }
 
 static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *property) {

@@ -364,10 +364,6 @@ constexpr Property kProperties[] = {
 #undef FILTER
 #undef ROI
 
-const Property *find(guint id) {
-  return id >= 1 && id <= std::size(kProperties) ? &kProperties[id - 1] : nullptr;
-}
-
 }  // namespace
 
 guint install_properties(GObjectClass *klass) {
@@ -403,23 +399,18 @@ std::string why_without_effect(const std::string &property, const Settings &s) {
   return is_scale && s.roi.invert ? "roi-scale has no effect with roi-invert=true" : "";
 }
 
-bool Properties::set(guint id, const GValue *value) {
-  const Property *property = find(id);
-  if (!property) return false;
+void Properties::set(guint id, const GValue *value) {
+  const Property &property = kProperties[id - 1];
   std::lock_guard<std::mutex> guard(lock_);
   auto changed = std::make_shared<Configuration>(*staged_);
-  const bool changes = property->set(*property, *changed, value);
-  if (changes && (property->flags & GST_PARAM_MUTABLE_PLAYING)) changed->serial++;
+  const bool changes = property.set(property, *changed, value);
+  if (changes && (property.flags & GST_PARAM_MUTABLE_PLAYING)) changed->serial++;
   staged_ = std::move(changed);
-  return true;
 }
 
-bool Properties::get(guint id, GValue *value) const {
-  const Property *property = find(id);
-  if (!property) return false;
+void Properties::get(guint id, GValue *value) const {
   std::lock_guard<std::mutex> guard(lock_);
-  property->get(*staged_, value);
-  return true;
+  kProperties[id - 1].get(*staged_, value);
 }
 
 bool Properties::has_effect(const std::string &name) const {

@@ -50,9 +50,9 @@ void init_presets(gpointer iface, gpointer);
 // way has ended. So no frame is filtered with a part of one call's changes. Any thread may call.
 class Properties {
  public:
-  // For GObject's set_property and get_property. False where there is no such property.
-  bool set(guint id, const GValue *value);
-  bool get(guint id, GValue *value) const;  // staged changes included
+  // For GObject's set_property and get_property, which GObject calls with ids of install_properties().
+  void set(guint id, const GValue *value);
+  void get(guint id, GValue *value) const;  // staged changes included
 
   // Whether another value than the default has an effect, with the mask and the other settings as they are. False where
   // there is no such property.
