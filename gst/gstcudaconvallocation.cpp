@@ -84,8 +84,8 @@ bool is_plain_pool(GstBufferPool *pool) {
          !gst_buffer_pool_config_has_option(config.get(), GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
 }
 
-// Whether downstream, with this allocator and pool, offers system memory of a special kind, such as shared memory or
-// display buffers, and saves a copy if frames are written there. Plain memory saves none, since any input buffer is
+// Whether downstream's allocator and pool are of a special kind of system memory, such as shared memory or display
+// buffers. Frames that are written there save downstream a copy. Plain memory saves none, since any input buffer is
 // plain memory. Nor does pinned memory: it only makes copies faster, and filtering in place needs none.
 bool has_memory(GstAllocator *allocator, GstBufferPool *pool) {
   if (allocator && !is_pinned_allocator(allocator) && g_strcmp0(allocator->mem_type, GST_ALLOCATOR_SYSMEM) != 0)

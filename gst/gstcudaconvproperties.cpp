@@ -388,7 +388,7 @@ std::string why_without_effect(const std::string &property, const Settings &s) {
   if (property == "border-color" && s.filter.border != Border::Constant)
     return std::string("border-color has no effect with border=") + border_nick(s.filter.border) +
            "; it is used with border=constant";
-  // The properties that need regions, and those for which the regions of roi are enough.
+  // Some properties need metas. For others the regions of roi are enough.
   const auto is_one_of = [&](std::initializer_list<const char *> names) {
     return std::find(names.begin(), names.end(), property) != names.end();
   };
