@@ -78,6 +78,8 @@ class Flight {
   // Sets the pool that output buffers come from; nullptr: none. Interruptions wake the thread that waits for one.
   void set_pool(Ref<GstBufferPool> pool);
 
+  // Becomes true where work on the next frame is to be given up.
+  const std::atomic<bool> &stopped() const { return stopped_; }
   // Notes that a frame is dropped before it gets here, so that the next one becomes a discontinuity.
   void note_lost() { lost_ = true; }
   // Whether frames were lost before the one that is being prepared. Clears the note.

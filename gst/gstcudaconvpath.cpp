@@ -550,7 +550,12 @@ GstFlowReturn Path::filter(Waiting item) {
     throw FrameError(e.what() + (" " + converter) +
                      " has changed the format but not the meta. Use videoconvert instead.");
   }
-  frame->views = session_.plan_regions(*context, in.get(), regions);
+  try {
+    frame->views = session_.plan_regions(*context, in.get(), regions, flight_.stopped());
+  } catch (const Error &e) {
+    if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
+    throw;
+  }
   if (context_ != context) return GST_FLOW_OK;  // a handler of a warning has stopped the element: no frame leaves
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;

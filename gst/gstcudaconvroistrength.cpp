@@ -63,6 +63,7 @@ std::shared_ptr<const Plan> RoiStrength::try_plan(double value, Method method, s
   filter.size_y = by_sigma_ ? 0 : size_from(value * of_y_);
   filter.sigma = by_sigma_ ? value * of_x_ : kAutoSigma;
   filter.sigma_y = by_sigma_ ? value * of_y_ : kSigmaYAsX;
+  if (*cancelled_) throw Error(Error::Kind::Cancelled, "the plans of regions were cancelled");
   try {
     return make_plan(filter, as_set_->layout);
   } catch (const Error &e) {
@@ -107,11 +108,13 @@ RoiStrength::Entry RoiStrength::make_entry(int step) {
   return entry;
 }
 
-std::vector<PlannedRegions> RoiStrength::plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection) {
+std::vector<PlannedRegions> RoiStrength::plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection,
+                                              const std::atomic<bool> &cancelled) {
   if (selection.regions.invert ||
       (selection.regions.region.empty() && selection.regions.mask.empty() && selection.regions.pixels.empty()))
     return {{as_set, std::move(selection.regions)}};
   as_set_ = as_set;
+  cancelled_ = &cancelled;
   if (entries_.empty()) takes_even_ = !by_sigma_ && try_plan(2, Method::Auto);
   std::map<int, Entry> &entries = entries_[as_set.get()];
 

@@ -3,6 +3,7 @@
 // roi-scale: the strength of the filter follows the size of each region, with a plan for each strength.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,8 +27,10 @@ class RoiStrength {
   static std::string unused(const FilterSettings &filter);
 
   // Groups the regions by strength, the strongest last, since later ones win where regions overlap. `as_set` is the
-  // plan of the settings; all plans have its layout and number of iterations.
-  std::vector<PlannedRegions> plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection);
+  // plan of the settings; all plans have its layout and number of iterations. Some plans take 30 ms to make: throws
+  // Error{Cancelled} where `cancelled` is true before one is made.
+  std::vector<PlannedRegions> plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection,
+                                   const std::atomic<bool> &cancelled);
 
   // A warning if the method set does not support a strength: the strength, the reason, and the replacement. Otherwise
   // empty.
@@ -53,7 +56,8 @@ class RoiStrength {
   // Factors of the value for the width and for the height: sigmas, or sides.
   double of_x_ = 1, of_y_ = 1;
   bool takes_even_ = false;
-  std::shared_ptr<const Plan> as_set_;  // the plan of the settings for the present frame
+  std::shared_ptr<const Plan> as_set_;            // the plan of the settings for the present frame
+  const std::atomic<bool> *cancelled_ = nullptr;  // set during plan()
   // By the plan of the settings: there are two where frames are progressive or interlaced. Then by step.
   std::map<const Plan *, std::map<int, Entry>> entries_;
   std::string complaint_;

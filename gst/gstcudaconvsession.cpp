@@ -459,8 +459,9 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   last_time_.reset();
 }
 
-std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found) {
-  std::vector<PlannedView> planned = context.plan_regions(buffer, found);
+std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
+                                               const std::atomic<bool> &cancelled) {
+  std::vector<PlannedView> planned = context.plan_regions(buffer, found, cancelled);
   if (context.strength && !context.strength->complaint().empty()) complain_of_numbers(context.strength->complaint());
   return planned;
 }

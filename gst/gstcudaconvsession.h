@@ -80,8 +80,10 @@ class Session {
   void count_frame(const StreamContext &context, const FrameRegions &frame, bool marked);
   // Counts a frame that leaves before its look-ahead is over. The first time for each reason, posts a warning.
   void count_early(const char *why);
-  // The plans and regions for a frame, where the regions `found` are in force. Throws Error.
-  std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found);
+  // The plans and regions for a frame, where the regions `found` are in force. Throws Error; Error{Cancelled} when
+  // `cancelled` becomes true.
+  std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
+                                        const std::atomic<bool> &cancelled);
   // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
   // SEGMENT that differs from `current`.
   void look_at_event(GstEvent *event, const GstSegment &current);

@@ -128,14 +128,15 @@ const FrameKind &StreamContext::kind_of(GstBuffer *buffer) const {
   return of_rows[packed];
 }
 
-std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found) const {
+std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found,
+                                                     const std::atomic<bool> &cancelled) const {
   const RoiSelection selection = roi.select(found, buffer, info);
   std::vector<PlannedView> planned;
   for (const View &view : kind_of(buffer).views) {
     RoiSelection selected = selection;
     move_regions(&selected.regions, -view.x, -view.y);
     if (strength)
-      planned.push_back({view.x, view.y, strength->plan(view.plan, std::move(selected))});
+      planned.push_back({view.x, view.y, strength->plan(view.plan, std::move(selected), cancelled)});
     else
       planned.push_back({view.x, view.y, {{view.plan, std::move(selected.regions)}}});
   }

@@ -91,8 +91,9 @@ struct StreamContext {
   const FrameKind &kind_of(GstBuffer *buffer) const;
   bool has_stereo() const { return !kinds[0][1].views.empty() || !kinds[1][1].views.empty(); }
   // The plans for the views of `buffer` and their regions, where the regions `found` are in force. For the sink pad's
-  // streaming thread alone.
-  std::vector<PlannedView> plan_regions(GstBuffer *buffer, const RoiList &found) const;
+  // streaming thread alone. Throws Error{Cancelled} when `cancelled` becomes true.
+  std::vector<PlannedView> plan_regions(GstBuffer *buffer, const RoiList &found,
+                                        const std::atomic<bool> &cancelled) const;
   bool is_identity() const { return settings.filter.mask == Mask::Identity; }
   bool passthrough() const { return is_identity() && cuda_in == cuda_out; }
   // Nanoseconds per buffer by the caps' framerate; 0 where they have none.

@@ -2,8 +2,11 @@
 //
 // Tests the properties that make regions unrecognisable: roi-grow, roi-hold and roi-scale.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <ctime>
+#include <thread>
 
 #include "regions.h"
 #include "support.h"
@@ -433,6 +436,48 @@ GST_START_TEST(each_region_has_its_own_strength) {
 }
 GST_END_TEST;
 
+// Nanoseconds of processor time.
+static gint64 time_on(clockid_t clock) {
+  timespec t;
+  fail_unless(clock_gettime(clock, &t) == 0);
+  return t.tv_sec * G_GINT64_CONSTANT(1000000000) + t.tv_nsec;
+}
+
+// Regions of many sizes need many plans, some of which take long to make. A flush waits for the present one alone.
+GST_START_TEST(a_flush_ends_the_making_of_plans) {
+  std::vector<Region> regions;
+  for (int side = 4; side < 3000; side += 4) regions.push_back({0, 0, side, side});
+  Random random = seeded();
+  const Ref<GstBuffer> in = frame_with(regions, random, gray());
+  gint64 whole = 0;
+  for (const bool flushes : {false, true}) {
+    Harness h("mask=unsharp roi-meta=true roi-scale=0.1", gray());
+    std::atomic<gint64> took{0};
+    GstFlowReturn flow = GST_FLOW_OK;
+    std::thread pusher([&] {
+      flow = h.push(in.get());
+      took = time_on(CLOCK_THREAD_CPUTIME_ID);
+    });
+    if (flushes) {
+      clockid_t clock;
+      fail_unless_equals_int(pthread_getcpuclockid(pusher.native_handle(), &clock), 0);
+      while (time_on(clock) < whole / 16) g_usleep(100);
+      const gint64 before = time_on(clock);
+      push_event(h, gst_event_new_flush_start());
+      pusher.join();
+      fail_unless_equals_int(flow, GST_FLOW_FLUSHING);
+      fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+      fail_unless(took - before < whole / 2, "the flush waits for %d of %d us", int((took - before) / 1000),
+                  int(whole / 1000));
+    } else {
+      pusher.join();
+      fail_unless_equals_int(flow, GST_FLOW_OK);
+      whole = took;
+    }
+  }
+}
+GST_END_TEST;
+
 // The largest odd size that mask=box takes.
 static int largest_box() {
   int works = 1, fails = 100001;
@@ -530,6 +575,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, thousands_of_regions_take_bounded_time);
   tcase_add_test(tc, strength_follows_the_size_of_a_region);
   tcase_add_test(tc, each_region_has_its_own_strength);
+  tcase_add_test(tc, a_flush_ends_the_making_of_plans);
   tcase_add_test(tc, strength_is_limited_by_the_mask);
   tcase_add_test(tc, strengths_that_a_method_does_not_support_are_a_warning);
   tcase_add_test(tc, masks_without_strength_are_a_warning);
