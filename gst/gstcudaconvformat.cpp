@@ -330,6 +330,14 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
   return layout->planes > 0;
 }
 
+bool loses_rows_in_cuda_memory(const GstVideoInfo &info) {
+  const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
+  if (mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED && mode != GST_VIDEO_INTERLACE_MODE_MIXED) return false;
+  for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++)
+    if (rows_of(info, c, true) > GST_VIDEO_INFO_COMP_HEIGHT(&info, c)) return true;
+  return false;
+}
+
 guint format_of(const GstVideoMeta &meta) {
   guint format;
   static_assert(sizeof format == sizeof meta.format);

@@ -21,6 +21,10 @@ constexpr char kFeatureCudaMemory[] = "memory:CUDAMemory";
 bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced = false,
                     guint32 fill_color = 0xff000000);
 
+// Whether frames have a row of chroma more than progressive ones, since each field has rows of its own. GStreamer's
+// CUDA memory has no room for it, and its elements do not copy it.
+bool loses_rows_in_cuda_memory(const GstVideoInfo &info);
+
 // The format in a GstVideoMeta: as a number, since it may be none that GStreamer knows.
 guint format_of(const GstVideoMeta &meta);
 

@@ -99,6 +99,8 @@ GstCaps *fixate_output(GstPad *srcpad, GstCaps *caps, GstCaps *othercaps, int de
       cuda = names_cuda(srcpad);
     }
   }
+  GstVideoInfo info;
+  if (!is_cuda_caps(caps) && gst_video_info_from_caps(&info, caps) && loses_rows_in_cuda_memory(info)) cuda = false;
   GST_DEBUG_OBJECT(srcpad, "prefers %s memory", cuda ? "CUDA" : "system");
   return fixate(caps, othercaps, cuda);
 }

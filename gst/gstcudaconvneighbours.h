@@ -13,8 +13,8 @@ namespace cudaconv::gst {
 // Fixates the caps of the source pad, that is, chooses the memory. Downstream takes `othercaps`; the input has `caps`.
 // If the next cudaconv filters on `device` too, frames go to CUDA memory; if it filters elsewhere, to system memory.
 // Without a next cudaconv, they go to CUDA memory if downstream names it in its caps. Otherwise frames keep the input's
-// memory. They also keep it if `device` is -1, the CPU, or if `keep_memory` is set. Takes `othercaps` (transfer full),
-// returns transfer full.
+// memory. They also keep it if `device` is -1, the CPU, if `keep_memory` is set, or if CUDA memory would lose rows of
+// them. Takes `othercaps` (transfer full), returns transfer full.
 GstCaps *fixate_output(GstPad *srcpad, GstCaps *caps, GstCaps *othercaps, int device, bool keep_memory);
 
 // Fixates `othercaps` to the memory of `caps` where they have it. Takes `othercaps` (transfer full), returns transfer

@@ -80,6 +80,10 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
     if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
       throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) +
                                            " is not supported; convert it with videoconvert");
+    // CUDA memory has no room for rows that only interlaced frames have, see loses_rows_in_cuda_memory().
+    for (PlaneLayout &plane : layout.plane)
+      if (cuda_in || cuda_out)
+        plane.height = std::min(plane.height, GST_VIDEO_SUB_SCALE(plane.sub_y, GST_VIDEO_INFO_HEIGHT(&picture)));
     return layout;
   };
   const bool stereo = is_packed_stereo(info),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Tests the element with CUDA memory at its input, its output, or both.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -51,6 +52,60 @@ GST_START_TEST(frames_go_from_either_memory_into_either) {
       for (bool device_out : {false, true})
         for (const char *mask : {"mask=gauss5", "mask=sobel", "mask=close iterations=2"})
           check_pair(video_info(format, 37, 16), mask, device_in, device_out);
+}
+GST_END_TEST;
+
+GstVideoInfo interlaced_info(const char *format, int height) {
+  GstVideoInfo info;
+  gst_video_info_set_interlaced_format(&info, gst_video_format_from_string(format),
+                                       GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 36, height);
+  return info;
+}
+
+// GStreamer's CUDA memory lacks the row of chroma that only interlaced frames have. The others are filtered.
+GST_START_TEST(interlaced_frames_have_the_rows_of_cuda_memory) {
+  Random random = seeded();
+  for (const char *format : {"NV12", "I420", "P010_10LE"})
+    for (const char *properties : {"mask=gauss5 chroma=filter", "mask=gauss5 chroma=filter backend=cpu"})
+      for (int height = 2; height <= 14; height += 2)
+        for (const bool device_in : {false, true})
+          for (const bool device_out : {false, true}) {
+            const GstVideoInfo info = interlaced_info(format, height);
+            FrameLayout layout = layout_of(info);
+            for (PlaneLayout &plane : layout.plane)
+              if (device_in || device_out) plane.height = std::min(plane.height, height >> plane.sub_y);
+            const std::unique_ptr<Harness> h = harness_between(properties, info, device_in, device_out);
+            const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+            const Ref<GstBuffer> in = random_frame(info, random);
+            const Ref<GstBuffer> out = h->filter(device_in ? device->copy(in.get(), info).get() : in.get());
+            assert_filtered(in.get(), out.get(), info, layout, properties);
+          }
+}
+GST_END_TEST;
+
+// Between two elements such frames stay in system memory, where no row is lost, unless one of them needs CUDA memory.
+GST_START_TEST(interlaced_frames_keep_all_rows_between_elements) {
+  Random random = seeded();
+  for (const int height : {12, 14}) {
+    const GstVideoInfo info = interlaced_info("NV12", height);
+    Ref<GstElement> chain(GST_ELEMENT(gst_object_ref_sink(
+        gst_parse_bin_from_description("cudaconv name=first mask=gauss5 ! cudaconv mask=sobel", TRUE, nullptr))));
+    GstHarness *h = gst_harness_new_with_element(chain.get(), "sink", "src");
+    gst_harness_set_sink_caps(h, gst_video_info_to_caps(&info));
+    gst_harness_set_src_caps(h, gst_video_info_to_caps(&info));
+    Harness alone("mask=gauss5", info);
+    const Ref<GstBuffer> in = random_frame(info, random);
+    fail_unless_equals_int(gst_harness_push(h, gst_buffer_ref(in.get())), GST_FLOW_OK);
+    const Ref<GstBuffer> out(gst_harness_pull(h)), middle = alone.filter(in.get());
+    assert_filtered(in.get(), middle.get(), info, "mask=gauss5");
+    assert_filtered(middle.get(), out.get(), info, "mask=sobel");
+    const Ref<GstElement> first(gst_bin_get_by_name(GST_BIN(chain.get()), "first"));
+    const Ref<GstPad> pad(gst_element_get_static_pad(first.get(), "src"));
+    const Ref<GstCaps> caps(gst_pad_get_current_caps(pad.get()));
+    const gboolean on_device = gst_caps_features_contains(gst_caps_get_features(caps.get(), 0), "memory:CUDAMemory");
+    fail_unless_equals_int(on_device, height % 4 == 0);
+    gst_harness_teardown(h);
+  }
 }
 GST_END_TEST;
 
@@ -699,6 +754,8 @@ Suite *make_suite() {
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, frames_go_from_either_memory_into_either);
+  tcase_add_test(tc, interlaced_frames_have_the_rows_of_cuda_memory);
+  tcase_add_test(tc, interlaced_frames_keep_all_rows_between_elements);
   tcase_add_test(tc, the_cpu_also_takes_and_delivers_cuda_memory);
   tcase_add_test(tc, identity_moves_frames_from_one_memory_to_the_other);
   tcase_add_test(tc, identity_drops_no_frame_and_lets_none_wait);

@@ -200,6 +200,9 @@ void standin_pool_class_init(StandinPoolClass *klass) {
     if (!gst_buffer_pool_config_get_params(config, &caps, nullptr, &min, &max) || !caps ||
         !gst_video_info_from_caps(&self->info, caps))
       return FALSE;
+    // Like GstCudaAllocator: without the row of chroma that only interlaced frames have.
+    if (GST_VIDEO_INFO_INTERLACE_MODE(&self->info) != GST_VIDEO_INTERLACE_MODE_ALTERNATE)
+      GST_VIDEO_INFO_INTERLACE_MODE(&self->info) = GST_VIDEO_INTERLACE_MODE_PROGRESSIVE;
     GstVideoAlignment alignment;
     gst_video_alignment_reset(&alignment);
     for (guint &stride : alignment.stride_align) stride = kPitchAlignment - 1;
