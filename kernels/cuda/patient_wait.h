@@ -29,7 +29,7 @@ class PatientWait {
   // Waits until what `event` has recorded has ended. `behind`: the time that the GPU takes for work enqueued after
   // that; it does not run dry for so long. Throws Error{Device}.
   void wait(const Event &event, std::chrono::nanoseconds behind) {
-    if (behind > kAwake && !event.has_ended())
+    while (behind > kAwake && !event.has_ended())
       std::this_thread::sleep_for(std::min<Clock::duration>(behind - kAwake, kLongestNap));
     const Clock::time_point begin = Clock::now();
     if (!event.has_ended()) {
