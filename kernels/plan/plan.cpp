@@ -17,6 +17,8 @@ namespace cudaconv {
 namespace {
 
 constexpr int kLargestOfMethods = 127;  // largest side of a window for methods other than auto
+// Most bytes of a row, and most rows: positions beside the frame fit an int, too.
+constexpr int64_t kLongestSide = 1 << 30;
 
 class Builder {
  public:
@@ -63,6 +65,11 @@ class Builder {
                                              std::to_string(plane.height) + " pixels of " +
                                              std::to_string(plane.channels) + " channels; at least 1x1 of 1 to " +
                                              std::to_string(kMaxChannels) + " can be filtered");
+      if (std::max<int64_t>(int64_t{plane.width} * plane.step * plane.bytes_per_container(), plane.height) >
+          kLongestSide)
+        throw Error(Error::Kind::Format, "a frame of " + std::to_string(layout.width()) + "x" +
+                                             std::to_string(layout.height()) + " pixels is too large: at most " +
+                                             std::to_string(kLongestSide) + " rows, of as many bytes, can be filtered");
       const int fields = layout.interlaced ? 2 : 1;
       for (int f = 0; f < fields; f++) {
         const int height = (plane.height - f + fields - 1) / fields;

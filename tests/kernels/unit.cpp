@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <clocale>
 #include <cmath>
 #include <cstdio>
@@ -579,6 +580,26 @@ void test_origins() {
   layout.planes = kMaxPlanes + 1;
   const Error format = error_of([&] { make_plan({}, layout); });
   expect_equal(static_cast<int>(Error::Kind::Format), static_cast<int>(format.kind()), "kind of a layout of 5 planes");
+}
+
+// The longest sides: beyond them, positions beside the frame would not fit an int.
+void test_longest_sides() {
+  const auto refused = [](const char *name, int width, int height) {
+    try {
+      make_plan({}, format_named(name).layout(width, height));
+    } catch (const Error &error) {
+      return error.kind() == Error::Kind::Format;
+    }
+    return false;
+  };
+  constexpr int kMost = 1 << 30;
+  for (const auto &[name, bytes] : {std::pair("GRAY8", 1), {"RGBA", 4}, {"GRAY16_LE", 2}, {"RGB10A2_LE", 4}}) {
+    expect_equal(false, refused(name, kMost / bytes, 1), std::string(name) + ": the longest row");
+    expect_equal(true, refused(name, kMost / bytes + 1, 1), std::string(name) + ": a longer row");
+  }
+  expect_equal(true, refused("GRAY8", INT_MAX, 1), "the row of most pixels");
+  expect_equal(false, refused("GRAY8", 1, kMost), "the most rows");
+  expect_equal(true, refused("GRAY8", 1, kMost + 1), "more rows");
 }
 
 // ---- memory_planes_of -----------------------------------------------------------------------------------------------
@@ -1199,6 +1220,7 @@ int unit() {
   test_parser();
   test_descriptions();
   test_origins();
+  test_longest_sides();
   test_memory_planes();
   test_regions_beyond_the_end();
   test_large_ellipses();
