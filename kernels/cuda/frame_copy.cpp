@@ -2,6 +2,7 @@
 #include "cuda/frame_copy.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 namespace cudaconv {
@@ -55,6 +56,7 @@ bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes) 
   for (size_t i = 0; i < planes.size(); i++) {
     const PlaneView &view = frame.plane[i];
     if ((reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % 16) return false;
+    if (view.pitch > INT_MAX / 2) return false;
   }
   return true;
 }

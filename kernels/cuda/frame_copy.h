@@ -45,7 +45,8 @@ class OwnedFrame {
   FrameView view_;
 };
 
-// Whether the kernels of method=auto can use the frame in place: all rows begin at multiples of 16 bytes.
+// Whether the kernels of method=auto can use the frame in place: all rows begin at multiples of 16 bytes, and an int
+// holds the pitch of a field.
 bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes);
 
 // A rectangle to copy: bytes begin ... begin + length - 1 of rows y0 ... y1 - 1 of a plane of memory.

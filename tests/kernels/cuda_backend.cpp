@@ -3,6 +3,8 @@
 // Tests the promises of the CUDA backend other than the right bytes: it gives up when it is cancelled, does not run far
 // ahead of the GPU, and works with one thread that submits and another that retires. The exit code is 77 if there is no
 // device.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -22,6 +24,7 @@
 #include "reference.h"
 #ifdef HAVE_STANDIN
 #include "cuda/cuda_resources.h"
+#include "cuda/frame_copy.h"
 #include "cuda/regions/put_in_place.h"
 #include "failingnew.h"
 #include "standin.h"
@@ -345,6 +348,47 @@ void test_two_that_retire(Backend &backend) {
 }
 
 #ifdef HAVE_STANDIN
+// Rows that are as far apart as kernels can take: 2 GiB from row to row of a field. Frames whose rows are farther apart
+// are copied. The pages between rows take no memory.
+void test_far_rows(Backend &backend) {
+  constexpr ptrdiff_t kPitch = (ptrdiff_t{1} << 30) - 16;
+  const FrameLayout layout = with_fields(format_named("RGBA").layout(21, 6));
+  GuardedFrame source(layout, {0, 0, 256, 0}), target(layout, {0, 0, 256, 0}), want(layout, {0, 0, 256, 0});
+  Random random(1);
+  source.fill(random);
+  const auto rows = layout.plane[0].height;
+  const size_t bytes = kPitch * rows, row_bytes = 4 * layout.plane[0].width;
+  void *memory[2];
+  FrameView far[2];
+  for (int i = 0; i < 2; i++) {
+    memory[i] = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory[i] == MAP_FAILED) {
+      std::printf("SKIP far rows: no addresses for %zu bytes\n", bytes);
+      return;
+    }
+    far[i].plane[0] = {static_cast<uint8_t *>(memory[i]), kPitch};
+    far[i].on_device = true;
+  }
+  const auto copy = [&](const PlaneView &from, const PlaneView &to) {
+    for (int y = 0; y < rows; y++) std::memcpy(to.data + y * to.pitch, from.data + y * from.pitch, row_bytes);
+  };
+  copy(source.view().plane[0], far[0].plane[0]);
+  for (const Mask mask : {Mask::Gauss5, Mask::Sobel, Mask::Dilate, Mask::Box, Mask::Median}) {
+    FilterSettings settings = repeated(mask, 1);
+    if (mask == Mask::Box || mask == Mask::Median) settings.size = 7;
+    target = want;
+    reference::write(reference::filter(settings, layout, reference::read(layout, source.view())), layout, want.view());
+    backend.retire(backend.submit(make_plan(settings, layout), far[0], far[1]));
+    copy(far[1].plane[0], target.view().plane[0]);
+    expect(target == want, std::string("far rows, mask=") + mask_nick(mask));
+  }
+  for (void *each : memory) munmap(each, bytes);
+  const std::vector<MemoryPlane> planes = memory_planes_of(layout);
+  expect(is_aligned(far[0], planes), "far rows are used where they are");
+  far[0].plane[0].pitch += 16;
+  expect(!is_aligned(far[0], planes), "rows that are farther apart are copied");
+}
+
 // One launch puts the rectangles of several plans in place. Its blocks have no order, so rectangles must not overlap.
 void test_selections() {
   const FrameLayout layout = format_named("GRAY8").layout(300, 200);
@@ -378,6 +422,7 @@ int run() {
   test_failures(*backend);
   test_memory_runs_out(*backend);
   test_selections();
+  test_far_rows(*backend);
 #endif
   test_why_no_context(*backend);
   test_kept_pixels(*backend);
