@@ -273,6 +273,20 @@ void check_weighted(Count &count) {
     }
 }
 
+// Checks that a long Gaussian of a narrow frame takes no more memory than a sum for each sample: its lines are mostly
+// margins, which as planes of bytes take gigabytes, and have more words than an int counts.
+void check_narrow(Count &count) {
+  FilterSettings s = settings(Mask::Gauss);
+  s.sigma = 250;
+  for (const auto &[width, height] : {std::pair(4, 6000000), {6000000, 4}}) {
+    const auto plan = make_plan(s, format_named("GRAY16_LE").layout(width, height));
+    const size_t bytes = prepare(*plan, {true}).front().prepared.scratch;
+    count.add(bytes <= sizeof(int32_t) * width * height, "GRAY16_LE " + std::to_string(width) + "x" +
+                                                             std::to_string(height) + ": takes " +
+                                                             std::to_string(bytes) + " bytes");
+  }
+}
+
 void check_format(const char *name, int width, Backend &backend, Count &count) {
   const Format &format = format_named(name);
   const FrameLayout layout = format.layout(width, 12);
@@ -312,6 +326,7 @@ int run(const char *manual) {
   check_borders(count);
   check_weighted(count);
   check_divided(count);
+  check_narrow(count);
   for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"})
     for (const int width : {64, 38, 37}) check_format(name, width, *backend, count);
   std::printf("%d passed, %d failed\n", count.tried - count.failed, count.failed);

@@ -5,6 +5,7 @@
 #include "cuda/long/long_mma.cuh"
 
 #include <algorithm>
+#include <climits>
 #include <numeric>
 
 #include "cuda/frame_launch.cuh"
@@ -29,6 +30,16 @@ bool is_long_gaussian(const Plan &plan, const Pass &pass) {
          (plane.container == Container::U16 || (plane.container == Container::U8 && plane.channel[0].depth == 8)) &&
          std::none_of(mask.row.begin(), mask.row.end(), negative) &&
          std::none_of(mask.column.begin(), mask.column.end(), negative);
+}
+
+// Whether an int holds the number of every word that threads make. In narrow frames most words are beside the frame.
+bool can_number_words(const Plan &plan, const Pass &pass) {
+  return std::all_of(plan.parts.begin(), plan.parts.end(), [&](const Plan::Part &part) {
+    const PlaneLayout &layout = plan.layout.plane[part.plane];
+    const int64_t split = int64_t{words_of_line(layout.width, pass.width())} * part.height;
+    const int64_t extended = int64_t{extended_words(pass.height())} * layout.width;
+    return std::max(split, extended) * layout.channels < INT_MAX - kLongMmaThreads;
+  });
 }
 
 // Bytes that a number takes, from two on.
@@ -201,7 +212,8 @@ void launch_long_mma(const PassRun &run) {
 }  // namespace
 
 Prepared prepare_long_mma(const PassQuery &query) {
-  if (!query.kernels.mma || !is_long_gaussian(query.plan, query.pass())) return {};
+  if (!query.kernels.mma || !is_long_gaussian(query.plan, query.pass()) || !can_number_words(query.plan, query.pass()))
+    return {};
   LongMmaParams p = {};
   fill_frame(query, p);
   if (!choose_columns(query.pass(), p).kernel || !choose_rows(query.pass(), p).kernel) return {};
