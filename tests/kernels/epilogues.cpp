@@ -21,6 +21,7 @@
 #include "cuda/device/rounded_means.cuh"
 #include "cuda/device/mma/coefficients.h"
 #include "cuda/device/mma/sums.cuh"
+#include "cuda/methods/methods.cuh"
 #include "cuda/weighted/weighted_mma.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
@@ -404,6 +405,36 @@ void test_swar(const Case &c) {
   }
 }
 
+// Puts back kept pixels whose numbers need 32 bits. The rows of the first part are one row of memory.
+void test_kept_pixels() {
+  constexpr int kWidth = 1 << 16, kHeight = 1 << 15, kFew = 5;
+  std::vector<uint8_t> source(kWidth, 1), target(kWidth, 2), few_source(kFew * kFew, 3), few_target(kFew * kFew, 4);
+  methods::RestoreParams p = {};
+  p.parts = 2;
+  p.keep_x = p.keep_y = kHeight;
+  for (int i = 0; i < p.parts; i++) {
+    PartParams &part = p.part[i];
+    part.copy = i ? few_source.data() : source.data();
+    part.target = i ? few_target.data() : target.data();
+    part.copy_pitch = part.target_pitch = i ? kFew : 0;
+    part.width = i ? kFew : kWidth;
+    part.height = i ? kFew : kHeight;
+    part.channels = part.step = 1;
+    part.channel[0] = {Action::Filter, 0, 0, 8, 0, 0, 0};
+  }
+  methods::count_kept(p);
+  const auto restore = [&](uint32_t first) {
+    blockIdx.x = first / methods::kBlockThreads;
+    for (threadIdx.x = 0; threadIdx.x < methods::kBlockThreads; threadIdx.x++) methods::restore_kernel(p);
+  };
+  restore(uint32_t{kWidth} * kHeight);
+  restore(uint32_t{kWidth} * (kHeight - 1));
+  threadIdx = blockIdx = {};
+  const bool right = few_target == few_source && target[methods::kBlockThreads - 1] == 1 &&
+                     target[methods::kBlockThreads] == 2 && p.pixels == uint32_t{kWidth} * kHeight + kFew * kFew;
+  if (!right && failures++ < 20) std::printf("FAILED: kept pixels\n");
+}
+
 // Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, at and around the middles between codes,
 // where an estimate in floating point does not tell which one is nearest.
 void test_quotients() {
@@ -554,6 +585,7 @@ int epilogues() {
   test_custom_masks();
   test_gaussians();
 #ifdef HAVE_STANDIN
+  test_kept_pixels();
   test_quotients();
 #endif
   std::vector<std::string> forms = {"cpu 16 bits",

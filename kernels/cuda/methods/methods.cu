@@ -140,13 +140,8 @@ void launch_method(const PassRun &run) {
 void launch_restore(const PassRun &run) {
   RestoreParams p = {};
   fill_frame(run, p);
-  for (int i = 0; i < p.parts; i++) {
-    const PartParams &part = p.part[i];
-    const int rows = kept_rows(p, part);
-    p.first_pixel[i] = p.pixels;
-    p.pixels += rows * part.width + (part.height - rows) * kept_ends(p, part);
-  }
-  enqueue_whole(run, "restore", restore_kernel, static_cast<unsigned>((p.pixels + kBlockThreads - 1) / kBlockThreads),
+  count_kept(p);
+  enqueue_whole(run, "restore", restore_kernel, static_cast<unsigned>(pieces_of(p.pixels, kBlockThreads)),
                 dim3(kBlockThreads), 0, p);
 }
 

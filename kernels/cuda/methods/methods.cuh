@@ -253,9 +253,10 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(c
   store_bytes<4>(part.target + y * part.target_pitch + first, left, source);
 }
 
+// Counts of pixels are unsigned: a frame of GStreamer has less than 2^32 bytes.
 struct RestoreParams : FrameParams {
-  int32_t first_pixel[kMaxParts];  // number of a part's first kept pixel
-  int32_t pixels;                  // of all parts
+  uint32_t first_pixel[kMaxParts];  // number of a part's first kept pixel
+  uint32_t pixels;                  // of all parts
 };
 
 // The rows of a part that are kept whole, and the pixels that are kept of each other row.
@@ -266,19 +267,31 @@ __host__ __device__ inline int kept_ends(const FrameParams &p, const PartParams 
   return 2 * p.keep_x < part.width ? 2 * p.keep_x : part.width;
 }
 
+// Counts the kept pixels; the frame has been filled in.
+inline void count_kept(RestoreParams &p) {
+  for (int i = 0; i < p.parts; i++) {
+    const PartParams &part = p.part[i];
+    const uint32_t rows = kept_rows(p, part), width = part.width, height = part.height;
+    p.first_pixel[i] = p.pixels;
+    p.pixels += rows * width + (height - rows) * kept_ends(p, part);
+  }
+}
+
 // Puts back the pixels that border=keep keeps, from the pass's copy_source. A thread has one of them: first come those
 // of whole rows, then those at the ends of the other rows.
 __global__ void __launch_bounds__(kBlockThreads) restore_kernel(const __grid_constant__ RestoreParams p) {
-  int n = static_cast<int>(blockIdx.x) * kBlockThreads + static_cast<int>(threadIdx.x), i = 0;
+  uint32_t n = blockIdx.x * kBlockThreads + threadIdx.x;
+  int i = 0;
   if (n >= p.pixels) return;
   while (i + 1 < p.parts && n >= p.first_pixel[i + 1]) i++;
   n -= p.first_pixel[i];
   const PartParams &part = p.part[i];
-  const int rows = kept_rows(p, part), ends = kept_ends(p, part), below = n - rows * part.width;
-  int x = n % part.width, y = n / part.width;
-  if (below >= 0) {
-    x = below % ends;
-    y = p.keep_y + below / ends;
+  const int rows = kept_rows(p, part), ends = kept_ends(p, part);
+  const uint32_t width = part.width, of_rows = rows * width;
+  int x = static_cast<int>(n % width), y = static_cast<int>(n / width);
+  if (n >= of_rows) {
+    x = static_cast<int>((n - of_rows) % ends);
+    y = p.keep_y + static_cast<int>((n - of_rows) / ends);
     if (x >= ends / 2) x += part.width - ends;
   } else if (y >= rows / 2) {
     y += part.height - rows;
