@@ -9,7 +9,7 @@ namespace cudaconv::gst {
 
 namespace {
 
-// The least left and top edge of a region: no frame reaches it, and sums with it fit in an int.
+// The farthest left and top edge of a region: no frame reaches it, and sums with it fit in an int.
 constexpr int64_t kFarthest = int64_t{1} << 30;
 
 struct Box {
@@ -41,7 +41,7 @@ Box clipped(const Box &box, FrameSize frame) {
 }
 
 Region region_of(const Box &box) {
-  const int64_t left = std::max(box.left, -kFarthest), top = std::max(box.top, -kFarthest);
+  const int64_t left = std::clamp(box.left, -kFarthest, kFarthest), top = std::clamp(box.top, -kFarthest, kFarthest);
   const auto side = [](int64_t length) { return static_cast<int>(std::min<int64_t>(length, INT_MAX)); };
   return {static_cast<int>(left), static_cast<int>(top), side(box.right - left), side(box.bottom - top)};
 }

@@ -142,6 +142,9 @@ GST_START_TEST(scaled_regions_cover_the_same_pixels) {
                     is_near(got.y + got.height, (r.y + r.height) * y, 1),
                 "%s becomes %s", text_of(r).c_str(), text_of(got).c_str());
   }
+  // Regions far outside stay outside.
+  const Region far = rescaled({INT32_MAX, INT32_MAX, 9, 9}, {100, 100}, {200, 200});
+  fail_unless(far.x >= 200 && far.y >= 200 && is_outside(far, {200, 200}), "%s", text_of(far).c_str());
 }
 GST_END_TEST;
 
