@@ -110,7 +110,7 @@ void Path::update_settings() {
     for (Waiting &waiting : waiting_) {
       if (!waiting.frame) continue;
       const bool is_first = times.insert(waiting.regions.time).second;
-      session_.note_again(*now, waiting.frame.get(), trans_->segment, oldest(), is_first, &waiting.regions);
+      session_.note_again(*now, waiting.frame.get(), trans_->segment, times_waiting(), is_first, &waiting.regions);
     }
   }
   if (now->passthrough() != before->passthrough()) {
@@ -189,7 +189,7 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   prepared_ = true;
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
   const std::shared_ptr<const StreamContext> context = context_ = session_.context();
-  arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, oldest());
+  arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, times_waiting());
   note_arrival(frame.get());
   // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
@@ -235,12 +235,16 @@ bool Path::is_before(int64_t a, int64_t b) const {
   return trans_->segment.rate < 0 ? a > b : a < b;
 }
 
-// The time of the waiting frame that is first in time: not always the one that came first.
-std::optional<int64_t> Path::oldest() const {
-  std::optional<int64_t> time;
-  for (const Waiting &waiting : waiting_)
-    if (waiting.frame && (!time || is_before(waiting.regions.time, *time))) time = waiting.regions.time;
-  return time;
+// The first and the last of the times of waiting frames: not always those that came first and last.
+std::optional<RoiHistory::Span> Path::times_waiting() const {
+  std::optional<RoiHistory::Span> times;
+  for (const Waiting &waiting : waiting_) {
+    if (!waiting.frame) continue;
+    const RoiHistory::Span at = {waiting.regions.time, waiting.regions.time};
+    if (!times) times = at;
+    times->add(at);
+  }
+  return times;
 }
 
 // Whether no later frame can add regions to a waiting one. Backwards, later frames precede it in stream time, so
@@ -314,7 +318,7 @@ GstFlowReturn Path::let_due_go() {
 
 void Path::let_all_go() {
   const bool known = guarded(trans_, false, [&] {
-    session_.note_missed(trans_->segment, oldest());
+    session_.note_missed(trans_->segment, times_waiting());
     return true;
   });
   if (!known && frames_waiting_) {

@@ -86,7 +86,7 @@ class Path {
   GstFlowReturn prepare(bool is_discont, Ref<GstBuffer> buffer);
   void note_arrival(GstBuffer *frame);
   bool is_before(int64_t a, int64_t b) const;
-  std::optional<int64_t> oldest() const;
+  std::optional<RoiHistory::Span> times_waiting() const;
   bool ends_frames(GstEvent *event) const;
   void forget_waiting();
   bool is_due(const Waiting &waiting) const;

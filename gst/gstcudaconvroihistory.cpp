@@ -103,7 +103,8 @@ void RoiHistory::set_frame_size(FrameSize size) {
 
 void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again) {
   const auto stays = [&](const Span &at) {
-    return at.is_in_force(open, times) && !(again && at.first == time && at.last == time);
+    return (at.is_in_force(open, times) || at.is_in_force({time, time}, times)) &&
+           !(again && at.first == time && at.last == time);
   };
   const auto counts = [&](const auto &held) { return stays(held.at); };
   std::vector<Slice> slices;

@@ -39,9 +39,9 @@ class RoiHistory {
     bool is_in_force(const Span &span, RoiTimes times) const;
   };
 
-  // Adds the regions of the frame at `time`. Drops those that are not in force within the span `open`: from the oldest
-  // frame that still waits to the newest one. `ellipse`: regions are ellipses, which joining allows for. `again`: drops
-  // the regions that came at that time before.
+  // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within the span
+  // `open`, of the frames that still wait and the frame before. `ellipse`: regions are ellipses, which joining allows
+  // for. `again`: drops the regions that came at that time before.
   void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again = false);
   // The regions in force at the time of a frame. Its `own` are in force even where they are no longer held, such as
   // after roi-lookahead has become shorter.

@@ -333,15 +333,15 @@ void Session::find_regions(const StreamContext &context, GstBuffer *buffer, Fram
 }
 
 FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
-                                   std::optional<int64_t> oldest) {
+                                   std::optional<RoiHistory::Span> waiting) {
   if (!context) return {};
   const RoiSettings &roi = context->settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
-  note_missed(segment, oldest);
+  note_missed(segment, waiting);
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
   find_regions(*context, buffer, &frame);
   complain_of_types(type_watch_.look(buffer, roi, frame.own, frame.time));
-  hold(*context, frame_size(context->info), segment, oldest, frame);
+  hold(*context, frame_size(context->info), segment, waiting, frame);
   last_time_ = frame.time;
   if (roi.meta && roi.lookahead && !frame.is_timed)
     complain_once("timestamps", "roi-lookahead has no effect on frames that have neither timestamp nor duration");
@@ -349,19 +349,19 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 }
 
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                         std::optional<int64_t> oldest, bool drops, FrameRegions *frame) {
+                         std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame) {
   find_regions(context, buffer, frame);
-  hold(context, frame_size(context.info), segment, oldest, *frame, drops);
+  hold(context, frame_size(context.info), segment, waiting, *frame, drops);
 }
 
 void Session::hold(const StreamContext &context, FrameSize size, const GstSegment &segment,
-                   std::optional<int64_t> oldest, const FrameRegions &frame, bool again) {
+                   std::optional<RoiHistory::Span> waiting, const FrameRegions &frame, bool again) {
   const RoiSettings &roi = context.settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) return;
   held_.set_frame_size(size);
-  RoiHistory::Span open = {frame.time, frame.time};
-  for (const std::optional<int64_t> time : {oldest, last_time_})
-    if (time) open.add({*time, *time});
+  const int64_t last = last_time_.value_or(frame.time);
+  RoiHistory::Span open = {last, last};
+  if (waiting) open.add(*waiting);
   held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, again);
 }
 
@@ -415,7 +415,7 @@ void Session::miss_regions(GstBuffer *buffer) noexcept {
   gst_buffer_list_add(missed_.get(), metas);
 }
 
-void Session::note_missed(const GstSegment &segment, std::optional<int64_t> oldest) {
+void Session::note_missed(const GstSegment &segment, std::optional<RoiHistory::Span> waiting) {
   const std::shared_ptr<const StreamContext> context = this->context();
   while (context && missed_ && gst_buffer_list_length(missed_.get()) > 0) {
     GstBuffer *buffer = gst_buffer_list_get(missed_.get(), 0);
@@ -423,7 +423,7 @@ void Session::note_missed(const GstSegment &segment, std::optional<int64_t> olde
     find_regions(*context, buffer, &frame);
     frame.own.everywhere |= GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
     hold(*context, {static_cast<int>(GST_BUFFER_OFFSET(buffer)), static_cast<int>(GST_BUFFER_OFFSET_END(buffer))},
-         segment, oldest, frame);
+         segment, waiting, frame);
     last_time_ = frame.time;
     gst_buffer_list_remove(missed_.get(), 0, 1);
   }

@@ -62,16 +62,16 @@ class Session {
   bool follow(GstBuffer *buffer);
 
   // Notes the regions that come with a frame of this segment. To be called for every frame, also for one that is
-  // dropped. `context` is nullptr where there are no caps. `oldest`: the time of the oldest frame that still waits.
+  // dropped. `context` is nullptr where there are no caps. `waiting`: the times of the frames that still wait.
   FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
-                            std::optional<int64_t> oldest);
+                            std::optional<RoiHistory::Span> waiting);
   // Notes the regions of a frame that waits once more, for other settings. `drops`: instead of those noted at its time.
   void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                  std::optional<int64_t> oldest, bool drops, FrameRegions *frame);
+                  std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame);
   // Notes a frame that note_regions() could not be called for, or that it failed on. The next frame tries again.
   void miss_regions(GstBuffer *buffer) noexcept;
   // Tries again at once.
-  void note_missed(const GstSegment &segment, std::optional<int64_t> oldest);
+  void note_missed(const GstSegment &segment, std::optional<RoiHistory::Span> waiting);
   // The regions in force for a frame that leaves, from the metas of all frames that count. `*marked` is set if any of
   // them is in the picture.
   RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
@@ -122,8 +122,8 @@ class Session {
   void complain_of_numbers(const std::string &text);
   void find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
   void post_report(std::optional<int64_t> time, bool ended);
-  void hold(const StreamContext &context, FrameSize size, const GstSegment &segment, std::optional<int64_t> oldest,
-            const FrameRegions &frame, bool again = false);
+  void hold(const StreamContext &context, FrameSize size, const GstSegment &segment,
+            std::optional<RoiHistory::Span> waiting, const FrameRegions &frame, bool again = false);
   void forget_regions();
 
   GstElement *const element_;

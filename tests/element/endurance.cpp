@@ -161,6 +161,33 @@ GST_START_TEST(streams_whose_settings_change_lose_no_frame) {
 }
 GST_END_TEST;
 
+// Two cameras in one stream, one of which always sends the time 0. Regions between the times of both are forgotten.
+GST_START_TEST(times_that_jump_leave_nothing) {
+  for (const char *also : {"", " roi-lookahead=8000000"}) {
+    const int frames = times(100);
+    Random random = seeded();
+    Memory memory;
+    Harness h(std::string("mask=gauss5 roi-meta=true roi-hold=8000000") + also, small());
+    GstClockTime time = 0;
+    for (int round = 0; round < kRounds; round++) {
+      for (int i = 0; i < frames; i++) {
+        const Ref<GstBuffer> in = random_frame(small(), random);
+        time += 40 * GST_MSECOND;
+        GST_BUFFER_PTS(in.get()) = i % 2 ? 0 : time;
+        for (guint k = 0; k < 100; k++)
+          gst_buffer_add_video_region_of_interest_meta(in.get(), "face", k % 20, k / 20, 5, 5);
+        fail_unless_equals_int(h.push(in.get()), GST_FLOW_OK);
+      }
+      h.settle();
+      while (GstBuffer *buffer = gst_harness_try_pull(h.get())) gst_buffer_unref(buffer);
+      forget(h);
+      memory.note();
+    }
+    memory.expect_flat("times that jump", kOfARound);
+  }
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("endurance");
   TCase *tc = tcase_create("general");
@@ -169,6 +196,7 @@ Suite *make_suite() {
   tcase_add_test(tc, starts_and_stops_leave_nothing);
   tcase_add_test(tc, changes_of_caps_leave_nothing);
   tcase_add_test(tc, streams_whose_settings_change_lose_no_frame);
+  tcase_add_test(tc, times_that_jump_leave_nothing);
   return suite;
 }
 
