@@ -301,7 +301,8 @@ void Path::forward_events() {
   }
 }
 
-GstFlowReturn Path::let_due_go() {
+// `time_moves`: a frame or a gap has come, or been dropped. The watcher takes other events for nothing.
+GstFlowReturn Path::let_due_go(bool time_moves) {
   GstFlowReturn flow = GST_FLOW_OK;
   while (!waiting_.empty() && flow == GST_FLOW_OK) {
     if (!is_due(waiting_.front())) {
@@ -311,6 +312,7 @@ GstFlowReturn Path::let_due_go() {
     flow = let_first_go();
   }
   prepared_ = false;
+  if (!time_moves) return flow;
   came_ = g_get_monotonic_time();
   set_alarm(kTick);
   return flow;
@@ -350,10 +352,11 @@ gboolean Path::take_event(GstEvent *event) {
   Ref<GstEvent> taken(event);
   if (!waiting_.empty() && ends_frames(event)) let_all_go();
   if (waiting_.empty()) return forward_(trans_, taken.release());
-  if (GST_EVENT_TYPE(event) == GST_EVENT_GAP) now_ = end_of_gap(event, trans_->segment, now_);
+  const bool is_gap = GST_EVENT_TYPE(event) == GST_EVENT_GAP;
+  if (is_gap) now_ = end_of_gap(event, trans_->segment, now_);
   flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] {
     waiting_.push_back({nullptr, std::move(taken), {}});
-    return let_due_go();
+    return let_due_go(is_gap);
   }));
   return TRUE;
 }

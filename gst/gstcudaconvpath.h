@@ -93,7 +93,7 @@ class Path {
   bool is_short_of_buffers();
   GstFlowReturn let_first_go();
   void forward_events();
-  GstFlowReturn let_due_go();
+  GstFlowReturn let_due_go(bool time_moves = true);
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
   GstFlowReturn drop(GstBuffer *buffer);
@@ -122,7 +122,7 @@ class Path {
   size_t most_waiting_ = G_MAXSIZE;     // frames that leave upstream a buffer, as far as is known
   Ref<GstBufferPool> pool_;             // of the oldest frame
   guint pool_size_ = 0;                 // the number of its buffers; 0: any number
-  gint64 came_ = 0;                     // when the last frame or event came, in microseconds of the monotonic time
+  gint64 came_ = 0;                     // when the last frame or gap came, in microseconds of the monotonic time
   GstClockTimeDiff lateness_ = 0;       // of the last frame that came from a live source
   std::vector<int64_t> left_by_clock_;  // stream times of the frames that the clock let go, since a frame came
 
