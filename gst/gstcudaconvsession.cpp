@@ -28,6 +28,12 @@ constexpr guint kMostMissed = 256;
 // can be woken: then the most are in flight that the property allows.
 constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND;
 
+std::string without_numbers(std::string text) {
+  const auto is_of_number = [](char c) { return g_ascii_isdigit(c) || c == '-' || c == '.'; };
+  text.erase(std::remove_if(text.begin(), text.end(), is_of_number), text.end());
+  return text;
+}
+
 }  // namespace
 
 // ---- Device and backend ---------------------------------------------------------------------------------------------
@@ -206,9 +212,7 @@ void Session::complain_once(const std::string &about, const std::string &text) {
 // Posts a warning whose numbers may change with each frame, as an application makes them that moves a region: at most
 // once a second, and not twice with the same numbers. The log has the others.
 void Session::complain_of_numbers(const std::string &text) {
-  std::string about;
-  for (const char c : text)
-    if (!g_ascii_isdigit(c) && c != '-' && c != '.') about += c;
+  const std::string about = without_numbers(text);
   const gint64 now = g_get_monotonic_time();
   const auto [last, is_new] = numbers_.try_emplace(about);
   if (!is_new && last->second.text == text) return;
@@ -223,9 +227,8 @@ void Session::complain_of_numbers(const std::string &text) {
 // Warns of settings that cannot be carried out: at most once a second where only numbers change, as a controller or a
 // slider makes them. The log has the others.
 void Session::warn_of_settings(const Settings &settings, const Error &e) {
-  std::string about = settings.coefficients + settings.roi.rectangles + mask_nick(settings.filter.mask);
-  for (const char *c = e.what(); *c; c++)
-    if (!g_ascii_isdigit(*c)) about += *c;
+  const std::string about =
+      mask_nick(settings.filter.mask) + without_numbers(settings.coefficients + settings.roi.rectangles + e.what());
   const gint64 now = g_get_monotonic_time();
   if (about == refused_ && now - refused_at_ < G_USEC_PER_SEC) {
     GST_WARNING_OBJECT(element_, "%s", e.what());
