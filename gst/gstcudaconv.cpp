@@ -442,7 +442,7 @@ static void install_stats(GObjectClass *object_class) {
    * - `frames-marked`, `frames-unmarked` (guint64): frames with #GstCudaConv:roi-meta that left with and without a
    * meta's region in force
    * - `frames-early` (guint64): frames that left before #GstCudaConv:roi-lookahead was over, since upstream had too few
-   * buffers, sent nothing for five seconds, or sent frames too late
+   * buffers, sent no frame for five seconds, or sent frames too late
    * - `regions` (guint64): regions in the metas of frames that left
    * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
    */
