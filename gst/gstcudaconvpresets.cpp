@@ -16,6 +16,13 @@ gboolean exists(GstPreset *preset, const gchar *name) {
   return presets && g_strv_contains(presets, name);
 }
 
+// GstPreset claims to save presets of all names, but its file has no place for these.
+bool is_name(const gchar *name) {
+  for (const gchar *c = name; *c; c++)
+    if (g_ascii_iscntrl(*c) || *c == '[' || *c == ']') return false;
+  return *name && std::strcmp(name, "_presets_");
+}
+
 // Presets hold the settings of the filter. Properties that need READY, such as the GPU index, depend on the machine.
 gchar **get_property_names(GstPreset *preset) {
   g_autofree GParamSpec **specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(preset), nullptr);
@@ -54,6 +61,7 @@ gboolean load_preset(GstPreset *preset, const gchar *name) {
 
 // A preset of this name goes first, apart from its comment: GstPreset would keep its texts where they are unset now.
 gboolean save_preset(GstPreset *preset, const gchar *name) {
+  if (!is_name(name)) return FALSE;
   g_autofree gchar *comment = nullptr;
   if (exists(preset, name)) {
     defaults->get_meta(preset, name, "comment", &comment);

@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <set>
 
@@ -157,6 +158,24 @@ GST_START_TEST(texts_are_the_same_after_saving_and_loading) {
 }
 GST_END_TEST;
 
+GST_START_TEST(only_presets_with_a_name_that_the_file_takes_are_saved) {
+  const Ref<GstElement> saved = new_element("sigma=3"), loaded = new_element("");
+  for (const auto &[name, takes] : std::initializer_list<std::pair<const char *, bool>>{{"a = b; #c", true},
+                                                                                        {"Gäste", true},
+                                                                                        {" ", true},
+                                                                                        {"", false},
+                                                                                        {"[x", false},
+                                                                                        {"x]", false},
+                                                                                        {"two\nlines", false},
+                                                                                        {"\x7f", false},
+                                                                                        {"_presets_", false}}) {
+    fail_unless_equals_int(gst_preset_save_preset(GST_PRESET(saved.get()), name), takes);
+    fail_unless_equals_int(load(loaded.get(), name), takes);
+    if (takes) assert_same_values(loaded.get(), saved.get());
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(an_unknown_preset_changes_nothing) {
   const Ref<GstElement> element = new_element(kAllChanged), same = new_element(kAllChanged);
   fail_if(load(element.get(), "Nobody has saved this"));
@@ -247,6 +266,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, each_preset_runs_in_a_pipeline);
   tcase_add_test(tc, every_value_is_the_same_after_saving_and_loading);
   tcase_add_test(tc, texts_are_the_same_after_saving_and_loading);
+  tcase_add_test(tc, only_presets_with_a_name_that_the_file_takes_are_saved);
   tcase_add_test(tc, an_unknown_preset_changes_nothing);
   tcase_add_test(tc, all_properties_of_a_preset_take_effect_together);
   return suite;
