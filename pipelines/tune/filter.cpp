@@ -16,7 +16,9 @@ Owned<GstElement> make_cudaconv() {
 Owned<GstPad> linked(GstElement *element, const char *name) {
   const Owned<GstPad> pad(gst_element_get_static_pad(element, name));
   const bool source = GST_PAD_IS_SRC(pad.get());
-  GstPad *peer = gst_pad_new(nullptr, source ? GST_PAD_SINK : GST_PAD_SRC);
+  // Without a template it would take only the caps that it has already.
+  static GstStaticPadTemplate any = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS_ANY);
+  GstPad *peer = source ? gst_pad_new_from_static_template(&any, "sink") : gst_pad_new(nullptr, GST_PAD_SRC);
   Owned<GstPad> owned(GST_PAD(gst_object_ref_sink(peer)));
   const GstPadLinkReturn ret = source ? gst_pad_link(pad.get(), peer) : gst_pad_link(peer, pad.get());
   if (ret != GST_PAD_LINK_OK) throw Failure("cannot link to cudaconv");

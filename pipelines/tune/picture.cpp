@@ -36,7 +36,8 @@ void Converter::set_up(const GstVideoInfo *info) {
 Surface Converter::convert(GstSample *sample) {
   GstVideoInfo info;
   if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample))) return {};
-  if (!converter_ || !gst_video_info_is_equal(&info, &info_)) set_up(&info);
+  // GStreamer's converter takes the only row of a frame for that of the frame before.
+  if (!converter_ || info.height == 1 || !gst_video_info_is_equal(&info, &info_)) set_up(&info);
   Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, info.width, info.height));
   if (!converter_ || cairo_surface_status(surface.get()) != CAIRO_STATUS_SUCCESS) return {};
 

@@ -16,8 +16,6 @@ namespace {
 
 Owned<GstElement> pipeline_of(const Input &input) {
   Words words = words_before_filter(input);
-  const bool is_file = words[0] == "filesrc";
-  if (is_file) words[1] = "name=file";  // a launch line does not take every file name
   // Never blocks: a frame that comes too early for the window takes the place of the one before.
   for (const char *word : {"appsink", "name=sink", "max-buffers=1", "drop=true"}) words.push_back(word);
   std::vector<const gchar *> pointers;
@@ -26,9 +24,7 @@ Owned<GstElement> pipeline_of(const Input &input) {
   ErrorSlot error;
   GstElement *pipeline = gst_parse_launchv_full(pointers.data(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, error);
   error.check("cannot make the pipeline");
-  Owned<GstElement> owned(GST_ELEMENT(gst_object_ref_sink(pipeline)));
-  if (is_file) g_object_set(find(pipeline, "file").get(), "location", input.name.c_str(), nullptr);
-  return owned;
+  return Owned<GstElement>(GST_ELEMENT(gst_object_ref_sink(pipeline)));
 }
 
 // Reports a decoder that has found streams, but no video. The pipeline would wait for it.
@@ -99,9 +95,10 @@ void Player::pause() {
   gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
 }
 
-void Player::take_sample(GstSample *raw) {
-  Owned<GstSample> sample(raw);
-  if (!sample) return;
+void Player::take_sample(GstSample *lent) {
+  if (!lent) return;
+  Owned<GstSample> sample(gst_sample_copy(lent));  // the sink writes to its own one, but not while it is held
+  gst_sample_unref(lent);
   GstVideoInfo info;
   if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample.get()))) return;
   GstBuffer *buffer = gst_sample_get_buffer(sample.get());

@@ -41,7 +41,7 @@ class Player {
  private:
   static GstFlowReturn take_preroll(gpointer sink, gpointer self);
   static gboolean take_message(GstBus *bus, GstMessage *message, gpointer self);
-  void take_sample(GstSample *sample);
+  void take_sample(GstSample *lent);
   void look_at_duration();
 
   const TakeFrame take_frame_;

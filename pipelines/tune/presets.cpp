@@ -29,7 +29,9 @@ Presets::Presets(GstElement *element, std::function<void(const std::string &)> f
   add("document-save-symbolic", "save-preset", "Save the preset", [](GtkButton *, Presets *self) { self->save(); });
   add("user-trash-symbolic", "delete-preset", "Delete the preset", [](GtkButton *, Presets *self) { self->remove(); });
   g_signal_connect(combo_, "changed", G_CALLBACK(+[](GtkComboBox *combo, Presets *self) {
-                     if (gtk_combo_box_get_active(combo) >= 0) self->load(self->name());
+                     if (gtk_combo_box_get_active(combo) < 0) return;
+                     self->load(self->name());
+                     gtk_combo_box_set_active(combo, -1);  // the same preset can be chosen again
                    }),
                    this);
   list();

@@ -70,16 +70,15 @@ std::string with_region(const std::string &text, const Region &points, int width
     region = number(std::min(corners[0].x, corners[1].x)) + "," + number(std::min(corners[0].y, corners[1].y)) + "," +
              number(std::abs(corners[0].x - corners[1].x)) + "," + number(std::abs(corners[0].y - corners[1].y));
   } else {
-    double area = 0;  // twice the area
-    for (size_t i = 0; i < corners.size(); i++) {
-      const Point &a = corners[i], &b = corners[(i + 1) % corners.size()];
-      area += a.x * b.y - b.x * a.y;
-      region += (i ? " " : "") + number(a.x) + "," + number(a.y);
-    }
-    if (corners.size() < 3 || area == 0) return text;
+    const auto is_on_line = [&](const Point &p) {
+      const Point &a = corners[0], &b = corners[1];
+      return (p.x - a.x) * (b.y - a.y) == (p.y - a.y) * (b.x - a.x);
+    };
+    if (corners.size() < 3 || std::all_of(corners.begin(), corners.end(), is_on_line)) return text;
+    for (const Point &p : corners) region += (region.empty() ? "" : " ") + number(p.x) + "," + number(p.y);
   }
-  const bool first = text.find_first_not_of("; \t\n") == std::string::npos;
-  return first ? region : text + "; " + region;
+  const size_t length = text.find_last_not_of("; \t\n") + 1;
+  return length ? text.substr(0, length) + "; " + region : region;
 }
 
 }  // namespace tune

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -24,13 +25,20 @@ std::string shell_word(const std::string &word) {
   return word.substr(0, start) + Owned<gchar>(g_shell_quote(word.c_str() + start)).get();
 }
 
+// Whether a launch line takes the name of the file.
+bool is_plain(const std::string &name) {
+  const auto is_special = [](unsigned char c) { return c < ' ' || std::strchr("\\'\"", c); };
+  return g_utf8_validate(name.c_str(), -1, nullptr) && std::none_of(name.begin(), name.end(), is_special);
+}
+
 Words source_words(const std::string &input) {
   if (input.empty()) return {"videotestsrc", "!", "video/x-raw,format=I420,width=640,height=480"};
-  if (gst_uri_is_valid(input.c_str())) return {"uridecodebin", "uri=" + input};
+  if (uri_of(input) == input) return {"uridecodebin", "uri=" + input};
   struct stat status;
   if (stat(input.c_str(), &status) != 0) throw Failure(input + ": " + g_strerror(errno));
   if (S_ISDIR(status.st_mode)) throw Failure(input + " is a folder; name a video, a picture or a camera");
   if (S_ISCHR(status.st_mode)) return {"v4l2src", "device=" + input, "!", "decodebin"};
+  if (!is_plain(input)) return {"uridecodebin", "uri=" + uri_of(input)};
   return {"filesrc", "location=" + input, "!", "decodebin"};
 }
 

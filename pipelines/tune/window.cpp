@@ -247,8 +247,7 @@ void Window::show_picture(std::shared_ptr<const Picture> picture) {
 void Window::show_settings() {
   if (!worker_) return;
   worker_->refresh();
-  const Owned<gchar> line(g_utf8_make_valid(launch_line(input_, element()).c_str(), -1));  // a file may have any name
-  gtk_entry_set_text(GTK_ENTRY(line_), line.get());
+  gtk_entry_set_text(GTK_ENTRY(line_), launch_line(input_, element()).c_str());
   gtk_editable_set_position(GTK_EDITABLE(line_), -1);  // the settings are near its end
   gchar *text = nullptr;
   g_object_get(element(), "roi", &text, nullptr);
@@ -261,6 +260,7 @@ void Window::show_message(const std::string &text) {
   gtk_label_set_text(GTK_LABEL(message_text_), text.c_str());
   gtk_widget_show(message_);
   message_until_ = g_get_monotonic_time() + 6 * G_USEC_PER_SEC;
+  message_stays_ = false;
 }
 
 void Window::show_playing() {
@@ -314,9 +314,11 @@ gboolean Window::take_message(GstBus *, GstMessage *message, gpointer data) {
   switch (GST_MESSAGE_TYPE(message)) {
     case GST_MESSAGE_ERROR:
       self->show_message(message_text(message, gst_message_parse_error, false));
+      self->message_stays_ = true;
       break;
     case GST_MESSAGE_WARNING:
       self->show_message(message_text(message, gst_message_parse_warning, false));
+      self->message_stays_ = true;
       break;
     case GST_MESSAGE_INFO:
       self->show_message(message_text(message, gst_message_parse_info, false));
@@ -330,7 +332,10 @@ gboolean Window::take_message(GstBus *, GstMessage *message, gpointer data) {
 gboolean Window::show_stats(gpointer data) {
   auto *self = static_cast<Window *>(data);
   const gint64 now = g_get_monotonic_time();
-  if (self->message_until_ && now > self->message_until_) gtk_widget_hide(self->message_);
+  const Worker::Counts counts = self->worker_->counts();
+  const guint64 runs = counts.runs - self->counts_.runs;
+  if (self->message_until_ && now > self->message_until_ && (runs || !self->message_stays_))
+    gtk_widget_hide(self->message_);
   const Picture *picture = self->view_.picture();
   if (!picture) return G_SOURCE_CONTINUE;
   GstStructure *raw = nullptr;
@@ -343,10 +348,8 @@ gboolean Window::show_stats(gpointer data) {
   guint64 device_time = 0, device_frames = 0;
   gst_structure_get_uint64(stats.get(), "device-time", &device_time);
   gst_structure_get_uint64(stats.get(), "frames", &device_frames);
-  const Worker::Counts counts = self->worker_->counts();
   char numbers[96] = "";
   const double seconds = static_cast<double>(now - self->counted_) / 1e6;
-  const guint64 runs = counts.runs - self->counts_.runs;
   if (self->counted_ && runs > 0) {
     const bool timed = device_frames > self->device_frames_ && device_time > self->device_time_;
     const double ms =

@@ -64,6 +64,7 @@ class Window {
   guint64 device_time_ = 0, device_frames_ = 0;
   gint64 counted_ = 0;
   gint64 message_until_ = 0;
+  bool message_stays_ = false;  // until a frame is filtered: it says what is wrong with the settings
   std::vector<guint> timers_;
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<Player> player_;

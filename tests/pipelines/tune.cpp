@@ -9,11 +9,13 @@
 #include <gtk/gtk.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 
 #include "../../pipelines/media.h"
 #include "../../pipelines/tune/window.h"
@@ -285,13 +287,14 @@ bool says_what_is_wrong() {
   const bool said = pump_until(
       [label] { return std::strstr(gtk_label_get_text(const_cast<GtkLabel *>(label)), "\"x\" is not a number"); });
   why = gtk_label_get_text(const_cast<GtkLabel *>(label));
+  pump(7000);  // it is said for as long as the picture does not follow the settings
   return said && gtk_widget_get_mapped(widget("message")) &&
          will_show("mask=custom coefficients=\"0 -1 0; -1 5 -1; 0 -1 0\"");
 }
 
 bool resets() {
   click("reset");
-  return will_show("mask=gauss5");
+  return pump_until([] { return !gtk_widget_get_mapped(widget("message")); }) && will_show("mask=gauss5");
 }
 
 const std::vector<tune::Region> kRectangle = {{{450, 40}, {600, 40}, {600, 130}, {450, 130}}};
@@ -314,6 +317,14 @@ bool draws_polygon() {
   return will_show("mask=mosaic roi=\"" + roi + "\"", outlines);
 }
 
+// Regions are read as the element reads them: a polygon may cross itself, and a semicolon may be the last character.
+bool writes_regions() {
+  const tune::Region crossing = {{0, 0}, {60, 60}, {60, 0}, {0, 60}}, line = {{0, 0}, {20, 20}, {60, 60}, {0, 0}};
+  return equal("0,0 60,60 60,0 0,60", tune::with_region("", crossing, 64, 64)) &&
+         equal("1,2,3,4; 0,0,60,50", tune::with_region("1,2,3,4; ;", {{0, 0}, {60, 50}}, 64, 64)) &&
+         equal("1,2,3,4", tune::with_region("1,2,3,4", line, 64, 64));
+}
+
 bool moves_divider() {
   click("compare");
   const int divider = window->view().divider();
@@ -325,30 +336,38 @@ bool moves_divider() {
          will_show("mask=mosaic roi=\"450,40,150,90; 420,200 560,180 640,300\"", outlines);
 }
 
-bool copies_launch_line() {
-  g_object_set(window->element(), "sigma", 2.0, nullptr);  // which mask=mosaic does not use
-  pump(20);
-  click("copy");
-  const Owned<gchar> copied(gtk_clipboard_wait_for_text(gtk_clipboard_get(GDK_SELECTION_CLIPBOARD)));
-  const std::string line = copied ? copied.get() : "", end = "! autovideosink";
-  const std::string want = "gst-launch-1.0 filesrc location=" + clip +
-                           " ! decodebin ! videoconvert ! videoflip video-direction=auto ! cudaconv mask=mosaic "
-                           "roi='450,40,150,90; 420,200 560,180 640,300' ! videoconvert " +
-                           end;
-  if (!equal(want, line)) return false;
-  // It can be run, and its first frame has the pixels of the element.
-  const std::string run =
+// Whether the line can be run, and its first frame has the pixels of the element.
+bool runs(const std::string &line, const std::string &settings) {
+  const std::string end = "! autovideosink";
+  std::string run =
       line.substr(0, line.size() - end.size()) + "! video/x-raw,format=BGRx ! filesink location=launched.raw";
+  char shell[] = "bash", option[] = "-c";
+  gchar *words[] = {shell, option, run.data(), nullptr};
   gint status = -1;
   gchar *output = nullptr;  // belongs to no test
-  if (!g_spawn_command_line_sync(run.c_str(), &output, nullptr, &status, nullptr) || status != 0) return false;
+  if (!g_spawn_sync(nullptr, words, nullptr, G_SPAWN_SEARCH_PATH, nullptr, nullptr, &output, nullptr, &status,
+                    nullptr) ||
+      status != 0)
+    return false;
   g_free(output);
   gchar *bytes = nullptr;
   gsize size = 0;
   g_file_get_contents("launched.raw", &bytes, &size, nullptr);
   const Owned<gchar> owned(bytes);
-  const auto &frame = frame_of("mask=mosaic roi=\"450,40,150,90; 420,200 560,180 640,300\"", 0);
+  const auto &frame = frame_of(settings, 0);
   return size > frame.size() && !std::memcmp(bytes, frame.data(), frame.size());
+}
+
+bool copies_launch_line() {
+  g_object_set(window->element(), "sigma", 2.0, nullptr);  // which mask=mosaic does not use
+  pump(20);
+  click("copy");
+  const Owned<gchar> copied(gtk_clipboard_wait_for_text(gtk_clipboard_get(GDK_SELECTION_CLIPBOARD)));
+  const std::string line = copied ? copied.get() : "";
+  const std::string want = "gst-launch-1.0 filesrc location=" + clip +
+                           " ! decodebin ! videoconvert ! videoflip video-direction=auto ! cudaconv mask=mosaic "
+                           "roi='450,40,150,90; 420,200 560,180 640,300' ! videoconvert ! autovideosink";
+  return equal(want, line) && runs(line, "mask=mosaic roi=\"450,40,150,90; 420,200 560,180 640,300\"");
 }
 
 bool clears_regions() {
@@ -424,14 +443,13 @@ bool keeps_presets() {
   GtkWidget *entry = gtk_bin_get_child(GTK_BIN(combo));
   gtk_entry_set_text(GTK_ENTRY(entry), "soft");
   click("save-preset");
-  choose("mask", "dilate");
-  if (!will_show("mask=dilate")) return false;
-  GtkTreeModel *model = gtk_combo_box_get_model(combo);
-  for (int i = 0; i < gtk_tree_model_iter_n_children(model, nullptr); i++) {
-    gtk_combo_box_set_active(combo, i);
-    if (!std::strcmp(gtk_entry_get_text(GTK_ENTRY(entry)), "soft")) break;
+  const int last = gtk_tree_model_iter_n_children(gtk_combo_box_get_model(combo), nullptr) - 1;
+  for (int times = 0; times < 2; times++) {
+    choose("mask", "dilate");
+    if (!will_show("mask=dilate")) return false;
+    for (int i = times ? last : 0; i <= last; i++) gtk_combo_box_set_active(combo, i);
+    if (!equal("soft", gtk_entry_get_text(GTK_ENTRY(entry))) || !will_show("mask=gauss sigma=2.5")) return false;
   }
-  if (!will_show("mask=gauss sigma=2.5")) return false;
   click("delete-preset");
   gchar **names = gst_preset_get_preset_names(GST_PRESET(window->element()));
   const bool gone = !names || !g_strv_contains(names, "soft");
@@ -468,17 +486,93 @@ bool has_detector() {
              gtk_entry_get_text(GTK_ENTRY(widget("launch-line"))));
 }
 
-// A launch line would take none of these characters as they are.
+// A launch line takes none of the first name's characters as they are. The second name looks like a URI.
 bool takes_any_name() {
-  const std::string name = "a \\ \"b\"\n\xdf.webm";
   gchar *bytes = nullptr;
   gsize size = 0;
   if (!g_file_get_contents(clip.c_str(), &bytes, &size, nullptr)) return false;
   const Owned<gchar> owned(bytes);
-  if (!g_file_set_contents(name.c_str(), bytes, static_cast<gssize>(size), nullptr)) return false;
-  const tune::Window named({name, ""}, {});
-  why = "no picture";
-  return pump_until([&named] { return named.view().picture() != nullptr; });
+  for (const char *name : {"a \\ \"b\"\n\xdf.webm", "scene:1.webm"}) {
+    if (!g_file_set_contents(name, bytes, static_cast<gssize>(size), nullptr)) return false;
+    const tune::Window named({name, ""}, {"mask=sobel"});
+    if (!pump_until([&named] { return named.view().picture() != nullptr; })) return false;
+    const std::string line = gtk_entry_get_text(GTK_ENTRY(find_widget("launch-line", named.widget())));
+    why = line;
+    if (!runs(line, "mask=sobel")) return false;
+  }
+  return true;
+}
+
+// The number of pixels that are not black.
+int lit(const tune::Surface &surface) {
+  if (!surface) return -1;
+  const unsigned char *data = cairo_image_surface_get_data(surface.get());
+  int count = 0;
+  for (int y = 0; y < cairo_image_surface_get_height(surface.get()); y++)
+    for (int x = 0; x < cairo_image_surface_get_width(surface.get()); x++) {
+      const unsigned char *p = data + y * cairo_image_surface_get_stride(surface.get()) + 4 * x;
+      count += p[0] || p[1] || p[2];
+    }
+  return count;
+}
+
+bool is_filled(const tune::Window &filled, int width, int height) {
+  const auto is_there = [&] {
+    const tune::Picture *picture = filled.view().picture();
+    if (picture)
+      why = std::to_string(picture->width) + "x" + std::to_string(picture->height) + ", of which " +
+            std::to_string(lit(picture->before)) + " pixels are lit before, and " +
+            std::to_string(lit(picture->after)) + " after";
+    return picture && picture->width == width && picture->height == height && lit(picture->before) > 0 &&
+           lit(picture->after) == 0;
+  };
+  return pump_until(is_there);
+}
+
+bool takes_one_row() {
+  const tune::Window row({"row.mkv", ""}, {"mask=fill"});
+  return is_filled(row, 8, 1);
+}
+
+bool takes_new_sizes() {
+  const tune::Window changing({"change.avi", ""}, {"mask=fill"});
+  return is_filled(changing, 64, 48) && is_filled(changing, 32, 80) && is_filled(changing, 64, 48);
+}
+
+// After a seek to frames of another size, while earlier frames are held. The sink says so where it cannot write.
+bool plays_after_seeks() {
+  std::mutex lock;
+  std::atomic<size_t> count{0};
+  std::vector<Owned<GstSample>> held;
+  const Owned<GstCaps> caps(gst_caps_from_string("video/x-raw"));
+  const auto take = [&](Owned<GstSample> sample) {
+    GstVideoInfo info;
+    const bool good = gst_video_info_from_caps(&info, gst_sample_get_caps(sample.get()));
+    const std::lock_guard<std::mutex> guard(lock);
+    if (!good || info.size != gst_buffer_get_size(gst_sample_get_buffer(sample.get())))
+      why = "the caps are not those of the frame";
+    held.push_back(std::move(sample));
+    count++;
+  };
+  g_log_set_default_handler([](const gchar *, GLogLevelFlags, const gchar *text, gpointer) { why = text; }, nullptr);
+  bool good = true;
+  {
+    tune::Player player({"change.avi", ""}, caps.get(), take, [](const std::string &text) { why = text; });
+    player.pause();
+    good = pump_until([&player] { return player.seekable(); });
+    for (const gint64 parts : {1, 9, 7}) {
+      const gint64 time = player.duration() * parts / 10;
+      player.seek(time);
+      good = good && pump_until([&] { return std::abs(player.position() - time) < gint64(50 * GST_MSECOND); });
+      if (parts == 9) continue;
+      const size_t before = count;
+      player.play();
+      good = good && pump_until([&] { return count > before + 2; });
+      player.pause();
+    }
+  }
+  g_log_set_default_handler(g_log_default_handler, nullptr);
+  return good && why.empty();
 }
 
 bool closes_early() {
@@ -524,6 +618,7 @@ int main(int argc, char **argv) {
     expect("defaults", resets);
     expect("a rectangle by the mouse", draws_rectangle);
     expect("a polygon by the mouse", draws_polygon);
+    expect("regions as text", writes_regions);
     expect("the divider by the mouse", moves_divider);
     expect("the launch line", copies_launch_line);
     expect("no regions", clears_regions);
@@ -539,6 +634,9 @@ int main(int argc, char **argv) {
     expect("a start that fails", recovers);
     expect("a detector", has_detector);
     expect("any file name", takes_any_name);
+    expect("a picture of one row", takes_one_row);
+    expect("a size that changes", takes_new_sizes);
+    expect("a seek, then play", plays_after_seeks);
     expect("a window that is closed at once", closes_early);
   } catch (const std::exception &e) {
     std::fprintf(stderr, "# %s\n", e.what());
