@@ -169,6 +169,18 @@ takes_fields() { # each has its own rows of chroma in H.264; --width gives a hei
     refuses "$rule: write .webm or .mkv instead" fields122.mkv -o refused.mp4 mask=box3 &&
     "$player" -q -o lines.mp4 --width=200 fields122.mkv mask=box3 && [ "$(frames_of lines.mp4)" = 3 ]
 }
+takes_new_sizes() { # as WebM; H.264 has one header in a file
+  local part rule="the size of the video changes, which H.264 does not keep here: write .webm instead"
+  for part in {00..09}; do
+    gst-launch-1.0 -q videotestsrc num-buffers=1 ! "video/x-raw,width=64,height=$((10#$part < 5 ? 48 : 80))" ! jpegenc ! filesink location="part$part.jpg"
+  done
+  gst-launch-1.0 -q multifilesrc location=part%02d.jpg caps=image/jpeg,width=64,height=48,framerate=25/1 ! avimux \
+    ! filesink location=sizes.avi 2>/dev/null # multifilesrc has no times
+  "$player" -q -o sizes.webm sizes.avi mask=box3 && rgb_of sizes.webm sizes.raw || return
+  stat -c %s sizes.raw
+  [ "$(stat -c %s sizes.raw)" = $((64 * 3 * 5 * (48 + 80))) ] || return
+  [ -n "$no_h264" ] || { refuses "$rule" sizes.avi -o refused.mp4 && refuses "$rule" sizes.avi -o refused.mkv; }
+}
 is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
   local code=0
   timeout --foreground --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 \
@@ -357,7 +369,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..55"
+echo "1..56"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -386,6 +398,7 @@ expect_unless "$no_h264$no_aac" "surround sound into MP4" mixes_surround
 expect_unless "$no_h264" "an odd size into MP4" takes_even_sizes
 expect_unless "$no_h264" "an odd size into Matroska" takes_odd_sizes
 expect_unless "$no_h264" "fields into H.264" takes_fields
+expect "a size that changes" takes_new_sizes
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
 expect "an interrupted WebM" is_interrupted cut.webm
 expect "a second interruption" is_given_up none.webm
