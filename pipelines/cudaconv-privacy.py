@@ -51,7 +51,11 @@ def parse_options():
     parser.add_argument("--cascade", metavar="FILE", default=CASCADE, help="what OpenCV is to find")
     parser.add_argument("file")
     parser.add_argument("settings", metavar="PROPERTY=VALUE", nargs="*", help="of cudaconv")
-    return parser.parse_intermixed_args()  # options may come after the file
+    words = sys.argv[1:]
+    if "--" in words:  # argparse forgets it where options may come after the file
+        end = words.index("--")
+        words[end:] = ["./" + word if word.startswith("-") else word for word in words[end + 1:]]
+    return parser.parse_intermixed_args(words)
 
 
 def set_value(hider, spec, text):

@@ -253,6 +253,11 @@ takes_options_last() { # COMMAND...
   "$@" clip.mkv mask=box3 -o last.rgb --region=40,30,50,61 roi-grow=0 &&
     "$@" -o first.rgb --region=40,30,50,61 clip.mkv mask=box3 roi-grow=0 && cmp first.rgb last.rgb
 }
+takes_dash() { # COMMAND...
+  cp clip.mkv ./-clip.mkv
+  "$@" --region=40,30,50,61 -o dash.rgb -- -clip.mkv mask=box3 && "$@" --region=40,30,50,61 -o plain.rgb clip.mkv mask=box3 &&
+    [ -s dash.rgb ] && cmp dash.rgb plain.rgb
+}
 keeps_input_of_uri() {
   cp clip.mkv uri.rgb
   refuses "the output is the input" "$program" --region=1,2,3,4 -o uri.rgb "file://$PWD/uri.rgb" && cmp clip.mkv uri.rgb
@@ -307,7 +312,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..66"
+echo "1..68"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -370,6 +375,8 @@ expect "a pipe without another end" waits_for_a_pipe "$program"
 expect_unless "$no_python" "in Python too" waits_for_a_pipe "$python" "$script"
 expect "options after the file" takes_options_last "$program"
 expect_unless "$no_python" "in Python too" takes_options_last "$python" "$script"
+expect "a name that begins with a dash" takes_dash "$program"
+expect_unless "$no_python" "in Python too" takes_dash "$python" "$script"
 expect "a URI of the input as the output" keeps_input_of_uri
 expect "the input as the output" keeps_its_input same.mkv "$program"
 expect_unless "$no_python" "in Python too" keeps_its_input same.webm "$python" "$script"
