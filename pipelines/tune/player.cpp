@@ -6,6 +6,7 @@
 #include <gst/video/video.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tune {
@@ -13,6 +14,8 @@ namespace tune {
 using namespace media;
 
 namespace {
+
+constexpr size_t kMostStarts = 1000;  // a camera has no end
 
 Owned<GstElement> pipeline_of(const Input &input) {
   Words words = words_before_filter(input);
@@ -40,6 +43,13 @@ void check_linked(GstElement *decoder) {
   if (!linked)
     GST_ELEMENT_ERROR_WITH_DETAILS(decoder, STREAM, WRONG_TYPE, (nullptr), (nullptr),
                                    ("flow-return", G_TYPE_INT, GST_FLOW_NOT_LINKED, nullptr));
+}
+
+// The time in the stream. It may be before the segment, which begins at the time of a seek.
+std::optional<gint64> stream_time(const GstSegment *segment, GstBuffer *buffer) {
+  guint64 time;
+  if (gst_segment_to_stream_time_full(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer), &time) != 1) return {};
+  return static_cast<gint64>(time);
 }
 
 // The text of an error message. A stream without a link is sound: the decoder offers video to the pipeline.
@@ -77,6 +87,7 @@ Player::Player(const Input &input, GstCaps *caps, TakeFrame take_frame, TakeErro
   GstIterator *elements = gst_bin_iterate_elements(GST_BIN(pipeline_.get()));
   gst_iterator_foreach(elements, watch, nullptr);
   gst_iterator_free(elements);
+  g_signal_connect(pipeline_.get(), "deep-element-added", G_CALLBACK(watch_decoder), this);
   gst_bus_add_watch(bus_.get(), take_message, this);
 }
 
@@ -95,6 +106,31 @@ void Player::pause() {
   gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
 }
 
+void Player::watch_decoder(GstBin *, GstBin *, GstElement *element, gpointer self) {
+  if (!GST_IS_VIDEO_DECODER(element)) return;
+  const Owned<GstPad> pad(gst_element_get_static_pad(element, "sink"));
+  const auto kinds = static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_FLUSH);
+  gst_pad_add_probe(pad.get(), kinds, note_start, self, nullptr);
+}
+
+// To go back by one frame, one has to know when it starts: frames last for any time.
+GstPadProbeReturn Player::note_start(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+  auto *self = static_cast<Player *>(data);
+  const std::lock_guard<std::mutex> guard(self->lock_);
+  if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) {
+    self->starts_.clear();
+    return GST_PAD_PROBE_OK;
+  }
+  const GstSegment *segment;
+  GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+  if (!event) return GST_PAD_PROBE_OK;
+  gst_event_parse_segment(event, &segment);
+  if (const auto time = stream_time(segment, GST_PAD_PROBE_INFO_BUFFER(info))) self->starts_.insert(*time);
+  if (self->starts_.size() > kMostStarts) self->starts_.erase(self->starts_.begin());
+  gst_event_unref(event);
+  return GST_PAD_PROBE_OK;
+}
+
 void Player::take_sample(GstSample *lent) {
   if (!lent) return;
   Owned<GstSample> sample(gst_sample_copy(lent));  // the sink writes to its own one, but not while it is held
@@ -105,10 +141,10 @@ void Player::take_sample(GstSample *lent) {
   has_frame_ = true;
   {
     const std::lock_guard<std::mutex> guard(lock_);
-    const GstClockTime time =
-        gst_segment_to_stream_time(gst_sample_get_segment(sample.get()), GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-    shown_ = GST_CLOCK_TIME_IS_VALID(time) ? static_cast<gint64>(time) : 0;
-    if (shown_ == clipped_) shown_ = clipped_start_;
+    shown_ = stream_time(gst_sample_get_segment(sample.get()), buffer).value_or(0);
+    // A decoder cuts off what is before the time of a seek.
+    const auto next = starts_.upper_bound(shown_);
+    if (shown_ == sought_) shown_ = next != starts_.begin() ? *std::prev(next) : sought_start_;
     length_ = info.fps_n > 0 ? gst_util_uint64_scale(GST_SECOND, info.fps_d, info.fps_n) : 40 * GST_MSECOND;
   }
   take_frame_(std::move(sample));
@@ -120,6 +156,10 @@ void Player::seek(gint64 time) {
   if (seeking_) {
     next_seek_ = time;
     return;
+  }
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (sought_ != time) sought_ = sought_start_ = time;
   }
   const auto flags = static_cast<GstSeekFlags>(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE);
   seeking_ = gst_element_seek_simple(pipeline_.get(), GST_FORMAT_TIME, flags, time);
@@ -134,9 +174,11 @@ void Player::step(bool forwards) {
   gint64 time;
   {
     const std::lock_guard<std::mutex> guard(lock_);
+    const auto start = starts_.find(shown_);
+    const bool known = start != starts_.end() && start != starts_.begin();
+    sought_start_ = known ? *std::prev(start) : std::max<gint64>(shown_ - length_, 0);
     // Times are rounded in files: a time well within the frame before is sure to find it.
-    clipped_start_ = std::max<gint64>(shown_ - length_, 0);
-    clipped_ = time = clipped_start_ + length_ / 4;
+    sought_ = time = sought_start_ + std::min(length_, shown_ - sought_start_) / 4;
   }
   seek(time);
 }

@@ -6,10 +6,10 @@
 #include <gst/gst.h>
 
 #include <atomic>
-#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "../media.h"
@@ -39,7 +39,8 @@ class Player {
   gint64 duration() const { return duration_; }
 
  private:
-  static GstFlowReturn take_preroll(gpointer sink, gpointer self);
+  static void watch_decoder(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer self);
+  static GstPadProbeReturn note_start(GstPad *pad, GstPadProbeInfo *info, gpointer self);
   static gboolean take_message(GstBus *bus, GstMessage *message, gpointer self);
   void take_sample(GstSample *lent);
   void look_at_duration();
@@ -53,8 +54,9 @@ class Player {
   std::optional<gint64> next_seek_;
   gint64 duration_ = -1;
   mutable std::mutex lock_;
-  gint64 shown_ = 0, length_ = 0;             // start and duration of the frame that was handed out last
-  gint64 clipped_ = -1, clipped_start_ = -1;  // a decoder cuts off what is before the time of a seek
+  gint64 shown_ = 0, length_ = 0;           // start and duration of the frame that was handed out last
+  gint64 sought_ = -1, sought_start_ = -1;  // the time of a seek, and where the frame there may start
+  std::set<gint64> starts_;                 // of the frames that a decoder has got since then
 };
 
 }  // namespace tune

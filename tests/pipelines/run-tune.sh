@@ -40,13 +40,19 @@ gst-launch-1.0 -q videotestsrc num-buffers=1 ! jpegenc ! filesink location=photo
 LC_ALL=C sed 's/\xff\xc0\x00\x11\x08/\xff\xc0\x00\x11\x0c/' photo.jpg >deep.jpg
 gst-launch-1.0 -q videotestsrc num-buffers=5 ! video/x-raw,format=GRAY8,width=8,height=1 ! matroskamux \
   ! filesink location=row.mkv
+slow="videotestsrc num-buffers=10 ! video/x-raw,format=I420,width=64,height=48,framerate=5/1"
+slow+=" ! capssetter caps=video/x-raw,framerate=25/1"
+# shellcheck disable=SC2086  # launch lines
+for end in "vp8enc deadline=1 ! matroskamux ! filesink location=slow.mkv" "matroskamux ! filesink location=raw.mkv"; do
+  gst-launch-1.0 -q $slow ! $end
+done
 for part in {00..19}; do
   [ "$part" -lt 10 ] && size=width=64,height=48 || size=width=32,height=80
   gst-launch-1.0 -q videotestsrc num-buffers=1 ! "video/x-raw,$size" ! jpegenc ! filesink location="part$part.jpg"
 done
 gst-launch-1.0 -q multifilesrc location=part%02d.jpg caps=image/jpeg,width=64,height=48,framerate=25/1 ! avimux \
   ! filesink location=change.avi 2>/dev/null  # multifilesrc has no times
-echo "1..35"
+echo "1..36"
 expect "a file that is not there" refuses "nothing-there.mp4: No such file" nothing-there.mp4
 expect "a file that is no video" refuses "text.mp4: " text.mp4
 expect "a file without video" refuses "there is no video in it" sound.wav

@@ -539,6 +539,38 @@ bool takes_new_sizes() {
   return is_filled(changing, 64, 48) && is_filled(changing, 32, 80) && is_filled(changing, 64, 48);
 }
 
+// Back by one frame, where a frame lasts longer than the rate says: slow.mkv, whose frames a decoder cuts off at the
+// time of a seek, and raw.mkv, whose frames nothing cuts off. Each frame lasts a fifth of a second.
+bool goes_back() {
+  for (const char *name : {"slow.mkv", "raw.mkv"}) {
+    tune::Window slow({name, ""}, {});
+    const auto press = [&](const char *button) { gtk_button_clicked(GTK_BUTTON(find_widget(button, slow.widget()))); };
+    const auto time = [&] { return std::string(gtk_label_get_text(GTK_LABEL(find_widget("time", slow.widget())))); };
+    const auto shows_frame = [&](int number) {
+      const std::string start = "0:0" + std::to_string(number / 5) + "." + std::to_string(number % 5 * 2) + "00 /";
+      return pump_until([&] {
+        const tune::Picture *picture = slow.view().picture();
+        why = std::string(name) + " shows " + time() + ", not frame " + std::to_string(number);
+        return picture && picture->time / (200 * GST_MSECOND) == static_cast<GstClockTime>(number) &&
+               g_str_has_prefix(time().c_str(), start.c_str());
+      });
+    };
+    why = "the duration is not known";
+    if (!pump_until([&] { return time().find('/') != std::string::npos; })) return false;
+    press("play");
+    gboolean handled;
+    g_signal_emit_by_name(find_widget("seek", slow.widget()), "change-value", GTK_SCROLL_JUMP, 0.75, &handled);
+    bool good = shows_frame(7);
+    for (const int number : {6, 5, 4}) {
+      if (good) press("back");
+      good = good && shows_frame(number);
+    }
+    if (good) press("forward");
+    if (!good || !shows_frame(5)) return false;
+  }
+  return true;
+}
+
 // After a seek to frames of another size, while earlier frames are held. The sink says so where it cannot write.
 bool plays_after_seeks() {
   std::mutex lock;
@@ -637,6 +669,7 @@ int main(int argc, char **argv) {
     expect("a picture of one row", takes_one_row);
     expect("a size that changes", takes_new_sizes);
     expect("a seek, then play", plays_after_seeks);
+    expect("back by one frame", goes_back);
     expect("a window that is closed at once", closes_early);
   } catch (const std::exception &e) {
     std::fprintf(stderr, "# %s\n", e.what());
