@@ -15,6 +15,7 @@ clip=$(realpath "$2")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
+export XDG_DATA_HOME=$scratch # no presets of the user
 
 decodes() { # FILE FRAMES
   mkdir -p "$1.frames"
