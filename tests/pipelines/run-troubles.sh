@@ -65,7 +65,7 @@ says 'Frames are filtered on the CPU: ...' with CUDA_VISIBLE_DEVICES= filter
 says 'backend=cuda' with CUDA_VISIBLE_DEVICES= filter backend=cuda
 says 'could not set property "mask" ... to "gaussian"' filter mask=gaussian
 says 'value "300.000000" ... is invalid or out of range' filter mask=gauss sigma=300
-says 'could not link ... to cudaconv0' timeout 60 gst-launch-1.0 videotestsrc ! video/x-bayer ! cudaconv ! fakesink
+says 'could not link ... cudaconv0' timeout 60 gst-launch-1.0 videotestsrc ! video/x-bayer ! cudaconv ! fakesink
 says "can't handle caps" filter ! video/x-raw,width=65
 says 'sigma has no effect with mask=gauss5; it is used by ...' filter sigma=3
 says 'nothing is filtered: all rectangles of roi ... lie outside the picture' filter roi=64,0,9,9
