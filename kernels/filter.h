@@ -139,7 +139,7 @@ inline constexpr Named<Luma> kLumaNames[] = {
     {Luma::Copy, "copy", "Copy luma"},
 };
 inline constexpr Named<Chroma> kChromaNames[] = {
-    {Chroma::Auto, "auto", "neutral for gradients, laplacians and emboss, filter for others"},
+    {Chroma::Auto, "auto", "neutral for gradients, laplacians, emboss, tophat and blackhat, filter for others"},
     {Chroma::Filter, "filter", "Filter chroma like luma, at its own resolution"},
     {Chroma::Copy, "copy", "Copy chroma"},
     {Chroma::Neutral, "neutral", "Set chroma to grey"},
