@@ -41,8 +41,8 @@ struct Options {
 
 constexpr char kSummary[] =
     "Inputs are videos that GStreamer decodes, PNG and JPEG pictures, and folders of pictures.\n"
-    "Videos are written as .webm, .mkv or .mp4, with the encoders that are installed. Sound and subtitles come along "
-    "where the container takes them; what is left out is said. Ctrl-C finishes the file early.";
+    "Videos are encoded by the encoders that are installed. Sound, subtitles and tags are kept where the container "
+    "takes them. The program prints what it leaves out. Ctrl-C finishes the file early.";
 
 Options parse_options(int &argc, char **&argv) {
   gchar *output = nullptr, *animate = nullptr, *preset = nullptr;
@@ -52,13 +52,14 @@ Options parse_options(int &argc, char **&argv) {
   gboolean quiet = FALSE;
   const GOptionEntry entries[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
-       "a video (.webm, .mkv, .mp4), a picture (.png, .jpg), a folder for the pictures of a folder, or none", "FILE"},
-      {"at", 0, 0, G_OPTION_ARG_DOUBLE, &at,
-       "which moment of a video a picture shows, before and after (default: the middle)", "SECONDS"},
-      {"width", 0, 0, G_OPTION_ARG_INT, &width, "scale to this width before it is filtered", "PIXELS"},
+       "write a video (.webm, .mkv, .mp4), a picture (.png, .jpg), a folder if INPUT is a folder, or none", "FILE"},
+      {"at", 0, 0, G_OPTION_ARG_DOUBLE, &at, "the moment of a video that a picture shows (default: the middle)",
+       "SECONDS"},
+      {"width", 0, 0, G_OPTION_ARG_INT, &width, "scale to this width before the filter", "PIXELS"},
       {"preset", 'p', 0, G_OPTION_ARG_STRING, &preset, "set what a preset says, and then the properties", "NAME"},
-      {"animate", 0, 0, G_OPTION_ARG_STRING, &animate, "move a number from the start to the end", "PROPERTY=FROM:TO"},
-      {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no notes and no progress", nullptr},
+      {"animate", 0, 0, G_OPTION_ARG_STRING, &animate, "change a number from the start of the video to its end",
+       "PROPERTY=FROM:TO"},
+      {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print no notes and no progress", nullptr},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "INPUT [PROPERTY=VALUE...]"},
       {nullptr, 0, 0, G_OPTION_ARG_NONE, nullptr, nullptr, nullptr},
   };

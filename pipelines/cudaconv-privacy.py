@@ -7,7 +7,8 @@
   cudaconv-privacy.py -o hidden.rgb clip.mp4 mask=gauss roi-scale=0.2    bare RGB frames, with other settings
   cudaconv-privacy.py --region=40,60,120,90 clip.mp4                     a rectangle, marked by hand, instead of faces
 
-At the end it says how many faces were found in how many frames. cudaconv-privacy.cpp keeps the sound, too. This one needs python3-gi and gir1.2-gstreamer-1.0.
+At the end it prints how many faces it found in how many frames. cudaconv-privacy.cpp keeps the sound. This program
+needs python3-gi and gir1.2-gstreamer-1.0.
 """
 import argparse
 import collections

@@ -28,8 +28,8 @@ struct Options {
 Options parse_options(int &argc, char **&argv) {
   gchar *detector = nullptr, **rest = nullptr;
   const GOptionEntry entries[] = {
-      {"detector", 0, 0, G_OPTION_ARG_STRING, &detector, "elements before the filter, which mark regions for roi-meta",
-       "ELEMENTS"},
+      {"detector", 0, 0, G_OPTION_ARG_STRING, &detector,
+       "elements before the filter that mark regions, for roi-meta=true", "ELEMENTS"},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "[INPUT] [PROPERTY=VALUE...]"},
       {nullptr, 0, 0, G_OPTION_ARG_NONE, nullptr, nullptr, nullptr},
   };

@@ -37,16 +37,16 @@ namespace {
 
 constexpr const char *kUsage = R"(Usage: cudaconv-verify [OPTION...]
 
-Filters small frames on the CPU and on each CUDA device, and compares the results with those of a naive filter, which
-are in this program. The last line is to be quoted in reports.
+Filters small frames on the CPU and on each GPU. Compares the results with the results of a simple independent filter,
+which are in this program. Copy the last line into your bug report.
 
   --backend=WHICH   cpu, cuda or all (the default)
   --only=TEXT       vectors whose line contains TEXT, such as "mask=sobel " or format=NV12
-  --every=N         every Nth of them
-  --list            print them, and check nothing
-  --coverage        print what they cover, and check nothing
-  --vectors=FILE    other vectors
-  --help            print this
+  --every=N         each Nth vector
+  --list            print the vectors, and check nothing
+  --coverage        print what the vectors cover, and check nothing
+  --vectors=FILE    vectors from a file
+  --help            print this text
 )";
 
 constexpr int kExitUsage = 2, kExitNoDevice = 77;
