@@ -7,8 +7,7 @@
 
 namespace cudaconv {
 
-// The forms of the structures, in their folders: prepare_NAME() is in NAME.cu. All but prepare_long() take dense planes
-// only.
+// The forms of the structures, in the folders of the structures. All but prepare_long() take only dense planes.
 Prepared prepare_mosaic(const PassQuery &query);
 Prepared prepare_weighted_strips(const PassQuery &query);  // up to 5x5, pixels of four bytes
 Prepared prepare_weighted_mma(const PassQuery &query);     // up to 33x33, pixels of four bytes
