@@ -108,18 +108,14 @@ size_t sum_bytes(const Plan &plan) {
   return static_cast<size_t>(sums) * sizeof(uint32_t);
 }
 
+template <int kBytes>
 void launch_mean(const PassRun &run) {
   MeanParams p = {};
   fill_frame(run, p);
   fill_mean(run, p);
   p.sums = static_cast<uint32_t *>(run.buffers.scratch);
-  if (run.plan.layout.plane[0].container == Container::U8) {
-    enqueue_columns<1>(run, p);
-    enqueue_rows<1>(run, p);
-  } else {
-    enqueue_columns<2>(run, p);
-    enqueue_rows<2>(run, p);
-  }
+  enqueue_columns<kBytes>(run, p);
+  enqueue_rows<kBytes>(run, p);
 }
 
 }  // namespace
@@ -128,7 +124,7 @@ Prepared prepare_mean(const PassQuery &query) {
   MeanParams p = {};
   fill_frame(query, p);
   if (!fill_mean(query, p)) return {};
-  return {1, launch_mean, sum_bytes(query.plan)};
+  return {1, query.is_dense(Container::U8) ? launch_mean<1> : launch_mean<2>, sum_bytes(query.plan)};
 }
 
 }  // namespace cudaconv

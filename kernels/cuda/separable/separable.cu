@@ -13,27 +13,21 @@ using namespace separable;
 namespace {
 
 template <int kRadius, Samples kSamples, bool kFewChannels>
-StripLaunch<SeparableMmaParams> launch_of() {
+KernelLaunch<SeparableMmaParams> launch_of(SeparableMmaParams &p) {
   using Shape = SeparableShape<kRadius, kSamples>;
   using Strip = SeparableStrip<Shape, kFewChannels>;
   using Tuning = SeparableTuning;
-  const auto kernel = strip_mma_kernel<Shape, kFewChannels>;
-  if (Strip::kWide)
-    return {kernel, strip_bytes<Shape>, Tuning::kLeastWideRows, 0, Strip::kMinBlocks, kRadius + Tuning::kMoreWideRows};
-  return {kernel,
-          strip_bytes<Shape>,
-          Tuning::kLeastRows,
-          Tuning::kMostRows,
-          Strip::kMinBlocks,
-          2 * kRadius + Tuning::kMoreRows};
+  const StripHeights heights =
+      Strip::kWide ? StripHeights{Tuning::kLeastWideRows, 0, kRadius + Tuning::kMoreWideRows}
+                   : StripHeights{Tuning::kLeastRows, Tuning::kMostRows, 2 * kRadius + Tuning::kMoreRows};
+  return cut_strips<Shape>(strip_mma_kernel<Shape, kFewChannels>, Strip::kMinBlocks, heights, p);
 }
 
 template <Samples kSamples, bool kFewChannels>
 KernelLaunch<SeparableMmaParams> launch_for(int radius, SeparableMmaParams &p) {
-  return cut_strips(radius == 8    ? launch_of<8, kSamples, kFewChannels>()
-                    : radius == 16 ? launch_of<16, kSamples, kFewChannels>()
-                                   : launch_of<32, kSamples, kFewChannels>(),
-                    sample_bytes(kSamples), p);
+  return radius == 8    ? launch_of<8, kSamples, kFewChannels>(p)
+         : radius == 16 ? launch_of<16, kSamples, kFewChannels>(p)
+                        : launch_of<32, kSamples, kFewChannels>(p);
 }
 
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {

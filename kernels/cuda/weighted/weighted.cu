@@ -98,10 +98,8 @@ KernelLaunch<WeightedMmaParams> launch_mma(const IntegerMask &mask, WeightedMmaP
   using Shape = WeightedMmaShape<kRadius>;
   using Tuning = WeightedMmaTuning;
   put_factors(mask.row, mask.column, kRadius, kMostFactorBytes, p);
-  const StripLaunch<WeightedMmaParams> strips = {weighted_mma_kernel<Shape>, strip_bytes<Shape>,
-                                                 Tuning::kLeastRows,         0,
-                                                 Shape::kMinBlocks,          kRadius + Tuning::kMoreRows};
-  return cut_strips(strips, 1, p);
+  const StripHeights heights = {Tuning::kLeastRows, 0, kRadius + Tuning::kMoreRows};
+  return cut_strips<Shape>(weighted_mma_kernel<Shape>, Shape::kMinBlocks, heights, p);
 }
 
 KernelLaunch<WeightedMmaParams> choose_mma(const PassQuery &query, WeightedMmaParams &p) {

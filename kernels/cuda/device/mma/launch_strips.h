@@ -9,15 +9,11 @@
 
 namespace cudaconv {
 
-// A kernel whose warps go down strips, and what its launcher has to know of it.
-template <typename Params>
-struct StripLaunch {
-  void (*kernel)(Params) = nullptr;
-  size_t (*shared_bytes)(int height) = nullptr;  // of a block, whose strips have this height
-  // Limits of a strip's height, besides shared memory. most_rows = 0: strips of any height, see choose_strip_height().
-  // If a warp has several strips, frames have too few strips for that.
-  int least_rows = 0, most_rows = 0;
-  int resident = 0;   // blocks that a multiprocessor works on at once
+// The strips of a kernel.
+struct StripHeights {
+  // Limits of a strip's height, besides shared memory. most = 0: strips of any height, see choose_strip_height(). If a
+  // warp has several strips, frames have too few strips for that.
+  int least = 0, most = 0;
   int more_rows = 0;  // a strip takes the time of this many rows more than its own
 };
 
@@ -35,25 +31,25 @@ inline bool has_narrow_areas(int sample_bytes, const FrameParams &p) {
   return widths < 2 * blocks;
 }
 
-// Cuts the frame, which has been filled in, into strips. No kernel if the device has no room for a block.
-template <typename Params>
-KernelLaunch<Params> cut_strips(const StripLaunch<Params> &launch_as, int sample_bytes, Params &p) {
+// Cuts the frame, which has been filled in, into strips for a kernel of the shape. A multiprocessor works on `resident`
+// blocks at once. No kernel if the device has no room for a block.
+template <typename Shape, typename Params>
+KernelLaunch<Params> cut_strips(void (*kernel)(Params), int resident, const StripHeights &heights, Params &p) {
   constexpr int kMostWarps = kStripThreads / 32;
-  const int warps = has_narrow_areas(sample_bytes, p) ? 1 : kMostWarps;
-  const int resident = launch_as.resident * (kMostWarps / warps);
+  const int warps = has_narrow_areas(Shape::kSampleBytes, p) ? 1 : kMostWarps;
+  resident *= kMostWarps / warps;
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
-      return TileSize{warps * strip_width(part.channels * sample_bytes), part.width, rows};
+      return TileSize{warps * strip_width(part.channels * Shape::kSampleBytes), part.width, rows};
     });
   };
-  const auto cost = [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); };
-  const int rows = launch_as.most_rows
-                       ? choose_tile_height(8, launch_as.least_rows, launch_as.most_rows, resident,
-                                            launch_as.shared_bytes, cut, cost)
-                       : choose_strip_height(launch_as.least_rows, 8, resident, launch_as.more_rows, cut);
+  const auto cost = [&](int rows) { return static_cast<uint64_t>(rows + heights.more_rows); };
+  const int rows = heights.most
+                       ? choose_tile_height(8, heights.least, heights.most, resident, strip_bytes<Shape>, cut, cost)
+                       : choose_strip_height(heights.least, 8, resident, heights.more_rows, cut);
   if (!rows) return {};
-  return {launch_as.kernel, cut(rows), 32 * warps, launch_as.shared_bytes(rows)};
+  return {kernel, cut(rows), 32 * warps, strip_bytes<Shape>(rows)};
 }
 
 }  // namespace cudaconv
