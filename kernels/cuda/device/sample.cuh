@@ -202,6 +202,13 @@ CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
   return pixel_bytes == 3 ? 3 : 2;
 }
 
+// blend_channels() for words of pixels as they lie in memory, of which the first one has phase 0.
+template <int kPixelBytes, int kWords>
+__device__ inline void blend_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
+#pragma unroll
+  for (int i = 0; i < kWords; i++) words[i] = blend_channels(part, words[i], original[i], i % word_period(kPixelBytes));
+}
+
 // A word of border samples: the one `i` words after the word at byte `first_byte` of a row. kChannels: number of
 // channels, 0 if it is not known at compile time.
 template <int kChannels = 0>

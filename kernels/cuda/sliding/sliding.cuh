@@ -67,13 +67,13 @@ __device__ inline void slide(const SlidingParams &p, const PartParams &part, int
         if (part.has_unfiltered) {
           uint32_t original[4];
           target.reread(part, s, r, kRadius, original);
-          blend_vector(part, original, out);
+          blend_pixels<4>(part, original, out);
         }
         target.put(out);
       }
     } else {
       // Either all lanes blend or none, so only a predicated store remains, and no branch.
-      if (part.has_unfiltered) blend_vector(part, strip[j - kRadius], out);
+      if (part.has_unfiltered) blend_pixels<4>(part, strip[j - kRadius], out);
       if (y0 + r < end) target.put(out);
     }
     target.next_row();

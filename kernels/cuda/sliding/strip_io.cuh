@@ -52,19 +52,10 @@ __device__ inline void narrow_pixels(uint32_t (&row)[4]) {
 
 // Loads a lane's bytes of a row.
 __device__ inline void load_vector(bool three, const uint8_t *from, uint32_t (&row)[4]) {
-  if (three) {
-    const auto *words = reinterpret_cast<const uint32_t *>(from);
-#pragma unroll
-    for (int i = 0; i < 3; i++) row[i] = __ldg(words + i);
-  } else {
+  if (three)
+    read_words<3>(from, row);
+  else
     split_words(__ldg(reinterpret_cast<const uint4 *>(from)), row);
-  }
-}
-
-// Merges copied and filled channels into the words of results.
-__device__ inline void blend_vector(const PartParams &part, const uint32_t (&original)[4], uint32_t (&row)[4]) {
-#pragma unroll
-  for (int i = 0; i < 4; i++) row[i] = blend_channels(part, row[i], original[i], i % 2);
 }
 
 // The row that stands for row `top` + the lane's number, of kRows rows; -1: the border value.
@@ -162,9 +153,9 @@ __device__ inline void take_edges(const PartParams &part, LaneStrip s, uint32_t 
   const int edge = s.first_byte >= 0;
   const int byte = edge ? s.first_byte - second_edge<Swar>(part) : kEdgeBytes - kVectorBytes;
   if (byte < 0 || byte >= kEdgeBytes) return;
-  const auto *own = reinterpret_cast<const uint4 *>(warp_edges<kRows>(edge) + byte);
+  const uint8_t *own = warp_edges<kRows>(edge) + byte;
 #pragma unroll
-  for (int j = 0; j < kRows; j++) split_words(own[j * (kEdges * kEdgeBytes / kVectorBytes)], strip[j]);
+  for (int j = 0; j < kRows; j++) load_words<4>(own + j * kEdges * kEdgeBytes, strip[j]);
 }
 
 // ---- Strips ----
@@ -197,16 +188,12 @@ class StripTarget {
   __device__ void put(uint32_t (&row)[4]) const {
     if (three_) {
       narrow_pixels(row);
-      auto *words = reinterpret_cast<uint32_t *>(at_);
-#pragma unroll
-      for (int i = 0; i < 3; i++) words[i] = row[i];
+      store_words<3>(at_, row);
     } else {
-      *reinterpret_cast<uint4 *>(at_) = make_uint4(row[0], row[1], row[2], row[3]);
+      store_words<4>(at_, row);
     }
   }
-  __device__ void next_row() {
-    at_ += pitch_;
-  }
+  __device__ void next_row() { at_ += pitch_; }
 
   // Reads the samples at the place of row r of results again.
   __device__ void reread(const PartParams &part, LaneStrip s, int r, int radius, uint32_t (&words)[4]) const {

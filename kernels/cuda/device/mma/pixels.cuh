@@ -60,7 +60,7 @@ __device__ inline void deinterleave_three(const uint32_t (&in)[4], int first, ui
 
 // The inverse of deinterleave(): joins a word of each channel to four pixels as they lie in memory.
 template <int kChannels>
-__device__ inline void interleave_channels(const uint32_t (&channel)[kChannels], uint32_t (&out)[kChannels]) {
+__device__ inline void join_channels(const uint32_t (&channel)[kChannels], uint32_t (&out)[kChannels]) {
   if constexpr (kChannels == 1) {
     out[0] = channel[0];
   } else if constexpr (kChannels == 2) {
@@ -143,7 +143,6 @@ struct WordPatch {
   int first, second;
   uint32_t selector;  // for __byte_perm()
 
-  WordPatch() = default;
   // `columns` lists where the word's pixels are read.
   template <int kPixelBytes>
   __device__ static WordPatch find(const int *columns) {
@@ -386,7 +385,9 @@ __device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
 template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
 class PixelPlaces {
  public:
+  static constexpr int kPixel = kPixelBytes;                                 // bytes
   static constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4;  // of a group
+  static constexpr int kAllWords = kCount * kWords;
 
   __device__ PixelPlaces(const PartParams &part, int x, int y, int bottom, bool inside) : left_(part.width - x) {
 #pragma unroll
@@ -397,7 +398,7 @@ class PixelPlaces {
   }
 
   // Loads the groups of pixels into `words`, one after the other; `from` is the address of (x, y).
-  __device__ void load(const uint8_t *from, int64_t pitch, uint32_t (&words)[kCount * kWords]) const {
+  __device__ void load(const uint8_t *from, int64_t pitch, uint32_t (&words)[kAllWords]) const {
 #pragma unroll
     for (int i = 0; i < kCount; i++) {
       const uint8_t *at = from + i * (dx * kPixelBytes + dy * pitch);
@@ -434,24 +435,16 @@ class PixelPlaces {
   bool wanted_[kCount], whole_[kCount];
 };
 
-// Merges copied channels of `original`, and filled channels, into results as they lie in memory.
-template <int kPixelBytes, int kWords>
-__device__ inline void blend_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
-#pragma unroll
-  for (int i = 0; i < kWords; i++) words[i] = blend_channels(part, words[i], original[i], i % word_period(kPixelBytes));
-}
-
 // Writes groups of pixels, one after the other in `words`, to PixelPlaces, with copied and filled channels merged in.
 // `to` is the address of (x, y).
-template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
+template <typename Places>
 __device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
                                   bool has_unfiltered, uint32_t *words) {
-  using Places = PixelPlaces<kPixels, kPixelBytes, kCount, dx, dy>;
   const Places places(part, x, y, bottom, inside);
   if (has_unfiltered) {
-    uint32_t original[kCount * Places::kWords];
-    places.load(part.source + y * part.source_pitch + x * kPixelBytes, part.source_pitch, original);
-    blend_pixels<kPixelBytes>(part, original, words);
+    uint32_t original[Places::kAllWords];
+    places.load(part.source + y * part.source_pitch + x * Places::kPixel, part.source_pitch, original);
+    blend_pixels<Places::kPixel>(part, original, words);
   }
   places.store(to, part.target_pitch, words);
 }
@@ -481,10 +474,7 @@ struct ResultPlace {
   __device__ static void put(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
                              bool has_unfiltered, uint32_t (&words)[kPixelBytes]) {
     join(words);
-    if constexpr (kJoins)
-      put_pixels<4, kPixelBytes, 1, 0, 0>(part, to, x, y, bottom, inside, has_unfiltered, words);
-    else
-      put_pixels<2, kPixelBytes, 2, dx, dy>(part, to, x, y, bottom, inside, has_unfiltered, words);
+    put_pixels<Pixels>(part, to, x, y, bottom, inside, has_unfiltered, words);
   }
 };
 
