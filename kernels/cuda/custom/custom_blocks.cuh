@@ -247,14 +247,13 @@ template <typename Shape, int kChannels>
 struct Blocks4x4Target {
   const PartParams &part;
   // The lane's four pixels in the first strip and square, after join_pairs(): of row g / 2 of square 2t + g % 2.
-  int x, y, bottom;  // bottom: the tile's end
-  uint8_t *to;       // the lane's four pixels of the square that is complete
+  int x, y;
+  uint8_t *to;  // the lane's four pixels of the square that is complete
 
-  __device__ Blocks4x4Target(const Tile &tile, int bottom)
+  __device__ explicit Blocks4x4Target(const Tile &tile)
       : part(tile.part),
         x(tile.x0 + 8 * (threadIdx.x % 4) + threadIdx.x / 4 % 2 * 4),
         y(tile.y0 + threadIdx.x % 32 / 8),
-        bottom(bottom),
         to(part.target + (y - 4 * (Shape::kSteps - 1)) * part.target_pitch + x * kChannels) {}
 };
 
@@ -266,7 +265,7 @@ class UncheckedBlocks4x4Writer {
   static constexpr bool kChecks = false;
 
   __device__ UncheckedBlocks4x4Writer(const Tile &tile, int bottom, MakeSample make_sample)
-      : target_(tile, bottom),
+      : target_(tile),
         squares_(static_cast<unsigned>(bottom - target_.y + 3) / 4),
         from_(target_.part.source + (target_.y - 4 * (Shape::kSteps - 1)) * target_.part.source_pitch +
               target_.x * kChannels),
@@ -323,7 +322,7 @@ class CheckedBlocks4x4Writer {
   __device__ void put(int square, const Blocks4x4Sums<Shape, Channels> &sums) {
     if (square >= 0) {
       // Places are computed for each square, since registers are scarce.
-      const Blocks4x4Target<Shape, kChannels> target(tile_, bottom_);
+      const Blocks4x4Target<Shape, kChannels> target(tile_);
       uint8_t *const to = target.to + 4 * (square + Shape::kSteps - 1) * target.part.target_pitch;
 #pragma unroll
       for (int s = 0; s < Blocks4x4Window<kChannels, Shape::kChunks>::kStrips; s++) {
@@ -335,9 +334,9 @@ class CheckedBlocks4x4Writer {
           sums.pack_sums(
               s, [&](int32_t v) { return scale_magnitude(p_.scale, v); }, pixels);
         join_pairs<kChannels>(pixels);
-        put_pixels<4, kChannels, 1, 0, 0>(target.part, to + s * kBlocks4x4Width * kChannels,
-                                          target.x + s * kBlocks4x4Width, target.y + 4 * square, bottom_, inside_,
-                                          target.part.has_unfiltered, pixels);
+        put_pixels<PixelPlaces<4, kChannels, 1, 0, 0>>(target.part, to + s * kBlocks4x4Width * kChannels,
+                                                       target.x + s * kBlocks4x4Width, target.y + 4 * square, bottom_,
+                                                       inside_, target.part.has_unfiltered, pixels);
       }
     }
   }

@@ -73,9 +73,7 @@ class WeightedSums {
   // Sums the next 8 rows of kBytes bytes; window(byte, chunk) is a word of the matrix of samples.
   template <int kBytes, typename Window>
   __device__ void enter(const SeparableOperands<Shape> &k, Window window) {
-    PartialSums<kBytes + kRowBytes - 1> parts;
-#pragma unroll
-    for (Sums &part : parts.part) part = all(0);
+    PartialSums<kBytes + kRowBytes - 1> parts = {};
 #pragma unroll
     for (int i = 0; i < kBytes; i++) {
       uint32_t words[Shape::kChunksX];
@@ -90,9 +88,7 @@ class WeightedSums {
 
   // The sums of 8 rows of results.
   __device__ PartialSums<kSumBytes + kColumnBytes - 1> total(const SeparableOperands<Shape> &k) const {
-    PartialSums<kSumBytes + kColumnBytes - 1> parts;
-#pragma unroll
-    for (Sums &part : parts.part) part = all(0);
+    PartialSums<kSumBytes + kColumnBytes - 1> parts = {};
     each<kSumBytes, kColumnBytes>([&](int i, int b) {
       parts.part[i + b] = multiply<false, false>(rows_.byte[i], k.column[b], parts.part[i + b]);
     });

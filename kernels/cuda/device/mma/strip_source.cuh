@@ -114,7 +114,7 @@ class StripSource {
       : p_(p),
         reader_(p, tile.part, tile.x0 - Shape::kReach, Kind::kColumns, columns, inside),
         rows_(rows),
-        skipped_(first_summed(tile.part)) {}
+        channels_(tile.part) {}
 
   // Requests a step's samples, or share i of kShares of them.
   __device__ void read(int step) { reader_.read(offset(step), ahead_); }
@@ -129,18 +129,18 @@ class StripSource {
 #pragma unroll
     for (int c = 0; c < Kind::kColumns; c++) {
       if constexpr (Reader::kWords == Kind::kPixelBytes) {
-        take_apart(ahead_[c], words[c]);
+        channels_.template take_apart<Shape::kSamples>(p_, ahead_[c], words[c]);
       } else {
         uint32_t pixels[Kind::kPixelBytes];
         reader_.take(c, Kind::kColumns, ahead_[c], pixels);
-        take_apart(pixels, words[c]);
+        channels_.template take_apart<Shape::kSamples>(p_, pixels, words[c]);
       }
     }
   }
 
-  // How many channels lie before the filtered ones if three of four are filtered.
+  // How many channels lie before the filtered ones.
   __device__ int skipped() const {
-    return Kind::kFiltered < Kind::kChannels ? skipped_ : 0;
+    return channels_.channel(0);
   }
 
  private:
@@ -149,18 +149,11 @@ class StripSource {
     return rows_[8 * step + threadIdx.x % 32 / 4];
   }
 
-  __device__ void take_apart(uint32_t (&pixels)[Kind::kPixelBytes], uint32_t (&words)[Kind::kBytes]) const {
-    if constexpr (Kind::kFiltered < Kind::kChannels)
-      deinterleave_three(pixels, skipped_, words);
-    else
-      cudaconv::take_apart<Shape::kSamples>(p_, pixels, words);
-  }
-
   const MmaParams &p_;
   const Reader reader_;
   const int64_t *rows_;
   uint32_t ahead_[Kind::kColumns][Reader::kWords];  // the next step's samples, in flight
-  int skipped_;
+  const SummedChannels<Kind::kChannels, Kind::kFiltered> channels_;
 };
 
 }  // namespace cudaconv

@@ -141,13 +141,8 @@ __device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> 
   pack([&](int i) { return total.v[i] >> r.shift; });
 }
 
-// Joins a lane's samples of all channels, as round_sums() makes them, to two pairs of neighbouring pixels as they lie
-// in memory, one in each half of `words`.
-template <int kChannels>
-__device__ inline void join_channels(const uint32_t (&bytes)[kChannels], uint32_t (&words)[kChannels]) {
-  interleave_channels<kChannels>(bytes, words);
-}
-
+// Joins a lane's 16-bit samples of all channels, as round_sums() makes them, to two pairs of neighbouring pixels as
+// they lie in memory, one in each half of `words`. pixels.cuh has the same for bytes.
 template <int kChannels>
 __device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint32_t (&words)[2 * kChannels]) {
 #pragma unroll
@@ -169,10 +164,7 @@ __device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
                                    uint32_t (&words)[kCount][kChannels * Shape::kSampleBytes]) {
   if constexpr (Shape::kSamples == Samples::U8) {
     Sums total[kCount][kChannels];
-#pragma unroll
-    for (int i = 0; i < kCount; i++)
-#pragma unroll
-      for (int c = 0; c < kChannels; c++) total[i][c] = sums_of(i, c).total();
+    each<kCount, kChannels>([&](int i, int c) { total[i][c] = sums_of(i, c).total(); });
     round_pixels(p.epilogue, total, words);
   } else {
 #pragma unroll
