@@ -142,7 +142,6 @@ struct SwarParams {
   bool absolute;
   uint32_t flip;                       // extrema: xored with words before and after, so that maxima give minima
   uint32_t sample_shift, sample_mask;  // position and mask of a sample in its container
-  uint32_t white;                      // both halves: sample_mask
 };
 
 // Parameters of the kernel of sliding.cuh.

@@ -60,8 +60,6 @@ class StripRows {
         below_(row_at(y0 + kRows)),
         above_(row_at(y0 - 1)) {}
 
-  __device__ const PartParams &part() const { return part_; }
-
   // Reads row y of the strip.
   __device__ void read(int y, Row &row) const {
     y += y0_;

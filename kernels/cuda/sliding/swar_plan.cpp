@@ -39,7 +39,6 @@ bool describe_samples(const Plan &plan, SwarParams &k, SwarKind &kind) {
     kind.most_channels = std::max(kind.most_channels, plan.layout.plane[i].channels);
   k.sample_shift = sample.shift;
   k.sample_mask = (1u << sample.depth) - 1;
-  k.white = both_halves(k.sample_mask);
   return kind.words ? kind.most_channels != 3 : sample.depth == 8;
 }
 
