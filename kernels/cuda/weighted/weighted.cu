@@ -54,8 +54,7 @@ void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
     append(pass.long_row, kRowZeros);
     append(pass.long_column, kColumnZeros);
   }
-  p.all[0] = static_cast<uint64_t>(all);
-  p.all[1] = static_cast<uint64_t>(all >> 64);
+  p.all = static_cast<Sum>(all);
 }
 
 template <typename Sum>

@@ -40,8 +40,8 @@ template <typename Sum>
 struct WeightedParams : AlphaParams {
   using Weight = std::conditional_t<sizeof(Sum) == 8, uint32_t, uint64_t>;
   bool separable, is_bilateral;
-  int32_t batch;    // rows of a tile that are processed at a time
-  uint64_t all[2];  // the sum of the mask, low half first
+  int32_t batch;  // rows of a tile that are processed at a time
+  Sum all;        // the sum of the mask
   union {
     // The mask row by row; or its row and its column, the row with kRowZeros zeros before and behind it, the column
     // with kColumnZeros.
@@ -51,13 +51,6 @@ struct WeightedParams : AlphaParams {
       RangeParams range;
     } bilateral;
   };
-
-  __device__ Sum sum_of_mask() const {
-    if constexpr (sizeof(Sum) == 16)
-      return static_cast<Sum>(all[1]) << 64 | all[0];
-    else
-      return all[0];
-  }
 };
 static_assert(sizeof(WeightedParams<Uint128>) <= 32764, "parameters of a kernel");
 
@@ -336,7 +329,7 @@ class WeightedTile {
       bool filtered = false;
       int v = unfiltered(p_, part_, x, y, c, &filtered);
       if (filtered) {
-        const Sum d = c == slot_ || weight == 0 ? p_.sum_of_mask() : weight;
+        const Sum d = c == slot_ || weight == 0 ? p_.all : weight;
         v = round_mean(pick(sum, c), d, inverse_of(d), p_.sum_gain, p_.rounding[part_.channel[c].rounding]);
       }
       write_sample(part_, x, y, c, v);
