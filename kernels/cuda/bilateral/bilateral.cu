@@ -15,7 +15,7 @@ namespace {
 
 // Fills in the rings. The tile has been filled in.
 void fill_rings(const Pass &pass, TileParams &p) {
-  const int radius = pass.radius_x, pitch = pitch_of(p.tile);
+  const int radius = pass.radius_x, pitch = p.tile.whole_row();
   for (const bool eight : {true, false}) {
     for (int i = 0, x = 1; x <= radius; x++)
       for (int y = 0; y <= x; y++, i++) {
@@ -32,7 +32,7 @@ void fill_rings(const Pass &pass, TileParams &p) {
 template <typename Windows>
 KernelLaunch<TileParams> launch_of(const Pass &pass, int step, TileParams &p) {
   p.tile = make_u8x4_tile(kWidth, kHeight, pass.radius_x, pass.radius_y, step);
-  const size_t bytes = Windows::Table::kBytes + sizeof(uint32_t) * (kHeight + 2 * pass.radius_y) * pitch_of(p.tile);
+  const size_t bytes = Windows::Table::kBytes + sizeof(uint32_t) * (kHeight + 2 * pass.radius_y) * p.tile.whole_row();
   if (bytes > current_limits().block_bytes) return {};
   fill_rings(pass, p);
   return {tile_kernel<Windows>, cut_u8x4_tiles(p, p.tile), kThreads, bytes};

@@ -57,9 +57,6 @@ struct Tuning {
 constexpr int kThreads = 32 * Tuning::kWarps;
 constexpr int kWidth = 64, kHeight = Tuning::kWarps / 2 * Tuning::kRows;  // of a tile, in u8x4s and rows
 
-__host__ __device__ inline int pitch_of(const U8x4Tile &tile) {
-  return tile.width + 2 * tile.halo_x;
-}
 constexpr int kFixedPitch = kWidth + 2 * kChunk;  // of tiles for add_fixed_rings()
 static_assert(kMostFixedRadius <= kChunk);
 
@@ -334,7 +331,7 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
   const Tile tile = locate_tile(p, kHeight);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int pitch = pitch_of(p.tile), rows = min(kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
+  const int pitch = p.tile.whole_row(), rows = min(kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
   const int share = (rows + Tuning::kWarps - 1) / Tuning::kWarps;
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
   uint8_t *const tables = shared_memory<uint8_t>();

@@ -209,12 +209,9 @@ __device__ inline void blend_pixels(const PartParams &part, const uint32_t (&ori
   for (int i = 0; i < kWords; i++) words[i] = blend_channels(part, words[i], original[i], i % word_period(kPixelBytes));
 }
 
-// A word of border samples: the one `i` words after the word at byte `first_byte` of a row. kChannels: number of
-// channels, 0 if it is not known at compile time.
-template <int kChannels = 0>
+// A word of border samples: the one `i` words after the word at byte `first_byte` of a row.
 __device__ inline uint32_t border_word(const PartParams &part, int first_byte, int i) {
-  const bool three = kChannels ? kChannels == 3 : part.channels == 3;
-  return part.border_word[three ? (first_byte / 4 + 6 + i) % 3 : i % 2];
+  return part.border_word[part.channels == 3 ? (first_byte / 4 + 6 + i) % 3 : i % 2];
 }
 
 // Writes rows of a dense part that has no filtered channels, by one warp: bytes first ... last - 1 of rows y, y + step,
@@ -246,25 +243,19 @@ __device__ inline void copy_rows(const PartParams &part, int first, int last, in
   }
 }
 
-// copy_rows() by all warps of the block, for `height` rows from y0 on.
-__device__ inline void copy_block(const PartParams &part, int first, int last, int y0, int height, int pixel_bytes) {
-  const int y = y0 + static_cast<int>(threadIdx.x / 32), step = static_cast<int>(blockDim.x / 32);
-  const int bottom = min(y0 + height, part.height);
-  if (word_period(pixel_bytes) == 3)
-    copy_rows<3>(part, first, last, y, step, bottom);
-  else
-    copy_rows<2>(part, first, last, y, step, bottom);
-}
-
-// Write a tile of a part that has no filtered channels, by all warps of the block: `width` pixels of each row from x0
-// on, or `samples` samples from `first` on, a multiple of 16 bytes.
-__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
-  const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
-  copy_block(part, x0 * pixel_bytes, min(x0 + width, part.width) * pixel_bytes, y0, height, pixel_bytes);
-}
+// Write a tile of a part that has no filtered channels, by all warps of the block: `samples` samples of each row from
+// `first` on, a multiple of 16 bytes, or `width` pixels from x0 on.
 __device__ inline void copy_samples(const PartParams &part, int first, int samples, int y0, int height) {
   const int bytes = part.container == Container::U8 ? 1 : 2, last = min(first + samples, part.width * part.channels);
-  copy_block(part, bytes * first, bytes * last, y0, height, bytes * part.channels);
+  const int y = y0 + static_cast<int>(threadIdx.x / 32), step = static_cast<int>(blockDim.x / 32);
+  const int bottom = min(y0 + height, part.height);
+  if (word_period(bytes * part.channels) == 3)
+    copy_rows<3>(part, bytes * first, bytes * last, y, step, bottom);
+  else
+    copy_rows<2>(part, bytes * first, bytes * last, y, step, bottom);
+}
+__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
+  copy_samples(part, x0 * part.channels, width * part.channels, y0, height);
 }
 
 // Writes channel c of a pixel of the target. One thread writes all channels of a pixel, in the order 0, 1, 2, ...

@@ -50,9 +50,11 @@ struct U8x4Tile {
   int32_t width, height;   // size of the results: u8x4s of a row, rows
   int32_t halo_x, halo_y;  // halo: u8x4s in shared memory on each side, a multiple of kChunk; rows above and below
   int32_t step;            // u8x4s of a pixel: 2 for pixels of eight bytes, else 1
-  int32_t pixels[4];       // pixels of a row of results, with 1, 2, 3 and 4 channels
   ChunkedRow bytes[4];     // chunks of 16 bytes as in memory, with 1, 2, 3 and 4 channels; the halo in bytes
   ChunkedRow u8x4s;        // chunks of kChunk u8x4s, from as many pixels of each subtile; the halo in u8x4s
+
+  // U8x4s of a row with its halo.
+  __host__ __device__ int whole_row() const { return width + 2 * halo_x; }
 };
 
 // U8x4s of a pixel. For bytes the compiler then knows that it is one.
@@ -82,9 +84,8 @@ inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y
   tile.step = step;
   tile.u8x4s = cut(tile.halo_x, width, kChunk);
   for (int channels = 1; channels <= 4; channels++) {
-    tile.pixels[channels - 1] = width * subtiles(channels);
     // With three channels, rows of u8x4s can begin at any byte of a chunk.
-    const int bytes = tile.pixels[channels - 1] * channels + (channels == 3 ? 27 : 0);
+    const int bytes = width * subtiles(channels) * channels + (channels == 3 ? 27 : 0);
     tile.bytes[channels - 1] = cut((tile.halo_x * channels + 15) / 16 * 16, bytes, 16);
   }
   return tile;

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
   const int rows = min(Shape::kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
   const int share = (rows + Shape::kWarps - 1) / Shape::kWarps;
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
-  const int count = p.tile.width + 2 * p.tile.halo_x, step = step_of<Order::kWords>(p.tile);
+  const int count = p.tile.whole_row(), step = step_of<Order::kWords>(p.tile);
   uint32_t *u8x4s = shared_memory<uint32_t>();
   if (begin < end) load_rows<true, Order::kWords>(p, p.tile, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
   wait_for_copies();

@@ -253,7 +253,7 @@ class VanHerkTile {
     wait_for_copies();
     __syncwarp();
     if (!Shape::kExact || part_.channels == 4) {
-      filter_u8x4s(begin, end);
+      filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * step());
     } else if constexpr (Shape::kExact) {
       if (Order::kWords || part_.channels == 2)
         filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), begin, end);
@@ -292,9 +292,6 @@ class VanHerkTile {
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ int step() const { return step_of<(Shape::kMostStep > 1)>(p_.tile); }
 
-  __device__ void filter_u8x4s(int begin, int end) {
-    filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * step());
-  }
   template <typename Line>
   __device__ void filter_words(Line line, int begin, int end) {
     const int halo = p_.tile.bytes[part_.channels - 1].halo / 4;

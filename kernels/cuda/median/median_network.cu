@@ -14,7 +14,7 @@ namespace {
 template <typename Shape>
 KernelLaunch<NetworkMedianParams> launch_of(int step, NetworkMedianParams &p) {
   p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, Shape::kSize / 2, Shape::kSize / 2, step);
-  const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = WindowReader<Shape>::pitch_of(p.tile);
+  const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = p.tile.whole_row();
   const size_t pairs = FourMedians<Shape>::kPairs * FourMedians<Shape>::kPair;
   const size_t bytes = sizeof(uint32_t) * (rows * pitch + Shape::kHeight * Shape::kWidth + pairs * Shape::kThreads);
   if (bytes > current_limits().block_bytes) return {};

@@ -124,11 +124,9 @@ class WindowReader {
 
   // `row` is the first row of the first window.
   __device__ WindowReader(const U8x4Tile &shape, const uint32_t *u8x4s, int row, bool odd)
-      : pitch_(pitch_of(shape)), step_(step_of<Shape::kWords>(shape)), odd_(odd) {
+      : pitch_(shape.whole_row()), step_(step_of<Shape::kWords>(shape)), odd_(odd) {
     first_ = u8x4s + row * pitch_ + shape.halo_x + column(shape, 0) - kSize / 2 * step_;
   }
-  // Words of a row in shared memory.
-  CUDACONV_HOST_DEVICE static int pitch_of(const U8x4Tile &shape) { return shape.width + 2 * shape.halo_x; }
 
   // The column, in u8x4s of the tile, of the lane's left or right results.
   __device__ static int column(const U8x4Tile &shape, int right) {
@@ -210,7 +208,7 @@ __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
   const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int pitch = WindowReader<Shape>::pitch_of(p.tile), radius = Shape::kSize / 2;
+  const int pitch = p.tile.whole_row(), radius = Shape::kSize / 2;
   const int rows = min(Shape::kHeight, part.height - tile.y0) + 2 * radius;
   const int share = (rows + Shape::kWarps - 1) / Shape::kWarps;
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
