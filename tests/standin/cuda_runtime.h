@@ -339,6 +339,7 @@ Rendezvous rendezvous(const char *what, unsigned int mask, uint64_t value);
 }  // namespace standin
 
 void __syncthreads();
+int __syncthreads_or(int predicate);
 [[noreturn]] inline void __trap() {
   standin::die("__trap()");
 }

@@ -404,3 +404,14 @@ void __syncthreads() {
   at_block_barrier++;
   wait_at(kBlockBarrier, 0, 0);
 }
+
+int __syncthreads_or(int predicate) {
+  static bool any = false;
+  if (predicate) any = true;
+  __syncthreads();
+  const bool result = any;
+  __syncthreads();
+  any = false;
+  __syncthreads();
+  return result;
+}

@@ -216,22 +216,11 @@ class WeightedTile {
         else
           others = true;
       }
-      if (!any_thread(others)) break;
+      if (!__syncthreads_or(others)) break;
     }
   }
 
  private:
-  // Whether `here` is true in any thread of the block. Uses shared memory, which must be free.
-  __device__ bool any_thread(bool here) const {
-    int *const any = shared_memory<int>();
-    __syncthreads();
-    if (threadIdx.x == 0) *any = 0;
-    __syncthreads();
-    if (here) *any = 1;
-    __syncthreads();
-    return *any;
-  }
-
   // The sum in a slot. It is found by comparisons, because an index would put the sums into local memory.
   __device__ static Sum pick(const Sum (&sum)[kSlots], int slot) {
     Sum v = sum[0];
