@@ -17,14 +17,16 @@ namespace cudaconv {
 // Remembers an error after which the process cannot use CUDA any more, for why_no_context(). Any thread may call it.
 void remember_fatal(cudaError_t result);
 
+inline std::string describe(cudaError_t result) {
+  return std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")";
+}
+
 // Throws Error{Device} that names the call and the reason unless `result` is cudaSuccess.
 inline void check(cudaError_t result, const char *call, const char *file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (result == cudaSuccess) return;
   remember_fatal(result);
-  throw Error(Error::Kind::Device,
-              std::string(call) + " failed: " + cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")",
-              file, line);
+  throw Error(Error::Kind::Device, std::string(call) + " failed: " + describe(result), file, line);
 }
 
 // Memory that grows and never shrinks. Its contents are lost when it grows.

@@ -37,8 +37,7 @@ int architecture_of(const void *kernel, bool may_lack) {
   if (result == cudaSuccess) return attributes.ptxVersion;
   cudaGetLastError();
   if (may_lack && (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction)) return 0;
-  throw Error(Error::Kind::NoDevice, std::string("the CUDA device cannot run the kernels of this build: ") +
-                                         cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")");
+  throw Error(Error::Kind::NoDevice, "the CUDA device cannot run the kernels of this build: " + describe(result));
 }
 
 int columns_of_pixel(const FrameParams::Host &host) {

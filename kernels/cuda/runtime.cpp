@@ -17,10 +17,6 @@ namespace {
 
 std::atomic<cudaError_t> fatal_error = cudaSuccess;
 
-std::string describe(cudaError_t result) {
-  return std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")";
-}
-
 }  // namespace
 
 void remember_fatal(cudaError_t result) {
