@@ -20,10 +20,8 @@ struct UnpackParams {
   int32_t planes;
   int32_t first_block[kMaxPlanes], blocks_across[kMaxPlanes];
   UnpackPlane plane[kMaxPlanes];
-  uint8_t *packed[kMaxPlanes];  // planes of memory
-  int64_t packed_pitch[kMaxPlanes];
-  uint8_t *dense[kMaxPlanes][kMaxPlanes];
-  int64_t dense_pitch[kMaxPlanes][kMaxPlanes];
+  PlaneView packed[kMaxPlanes];  // planes of memory
+  PlaneView dense[kMaxPlanes][kMaxPlanes];
 };
 
 // Permutes both halves of 16 bytes. `from`: the selectors of the first and of the second word of a half.
@@ -95,9 +93,9 @@ __global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(co
   const int chunk = (index - row * p.blocks_across[n]) * kThreadsAcross + thread % kThreadsAcross;
   const int y = row * kThreadsDown + thread / kThreadsAcross;
   if (chunk >= plane.chunks || y >= plane.height) return;
-  uint8_t *const packed = p.packed[n] + y * p.packed_pitch[n] + chunk * kChunkBytes;
+  uint8_t *const packed = p.packed[n].data + y * p.packed[n].pitch + chunk * kChunkBytes;
   const int first = chunk * (plane.fields ? 4 * static_cast<int>(sizeof(uint16_t)) : kChunkBytes / plane.planes);
-  const auto dense = [&](int i) { return p.dense[n][i] + y * p.dense_pitch[n][i] + first; };
+  const auto dense = [&](int i) { return p.dense[n][i].data + y * p.dense[n][i].pitch + first; };
   if (plane.fields)
     unpack_words(p.packs, plane, packed, {dense(0), dense(1), dense(2), dense(3)},
                  (plane.row_bytes[0] - first) / static_cast<int>(sizeof(uint16_t)));
@@ -115,13 +113,8 @@ void launch_frame(bool packs, const UnpackedPlan &plan, const FrameView &packed,
   for (int n = 0; n < p.planes; n++) {
     const UnpackPlane &plane = plan.plane[n];
     p.plane[n] = plane;
-    p.packed[n] = packed.plane[plane.memory_plane].data;
-    p.packed_pitch[n] = packed.plane[plane.memory_plane].pitch;
-    for (int i = 0; i < kMaxPlanes; i++) {
-      const PlaneView &view = dense.plane[plane.plane[i % plane.planes]];
-      p.dense[n][i] = view.data;
-      p.dense_pitch[n][i] = view.pitch;
-    }
+    p.packed[n] = packed.plane[plane.memory_plane];
+    for (int i = 0; i < kMaxPlanes; i++) p.dense[n][i] = dense.plane[plane.plane[i % plane.planes]];
     p.first_block[n] = blocks;
     p.blocks_across[n] = (plane.chunks + kThreadsAcross - 1) / kThreadsAcross;
     blocks += p.blocks_across[n] * ((plane.height + kThreadsDown - 1) / kThreadsDown);

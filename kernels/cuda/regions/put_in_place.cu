@@ -14,10 +14,8 @@ namespace {
 constexpr int kThreads = 128, kMinBlocks = 10;
 
 struct PlacedPart {
-  const uint8_t *from[kMostResults];
-  uint8_t *to;
-  int64_t from_pitch[kMostResults], to_pitch;  // bytes
-  int32_t vector_bytes;                        // bytes of a pixel if it is copied by vectors, else 0
+  PlaneView from[kMostResults], to;
+  int32_t vector_bytes;  // bytes of a pixel if it is copied by vectors, else 0
   int32_t container_bytes, containers, step, first;
   uint8_t offset[kMaxChannels];
 };
@@ -97,20 +95,20 @@ __device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &par
   const int first = byte / kPixelBytes, last = (byte + kBytes - 1) / kPixelBytes;
   const uint32_t all = (2u << (last - first)) - 1, columns = columns_of(cell);
   const int64_t column = int64_t{cell.x} * kPixelBytes + byte, row = int64_t{cell.y} + begin;
-  const int64_t from_pitch = part.from_pitch[cell.result];
-  const uint8_t *from = part.from[cell.result] + row * from_pitch + column;
-  uint8_t *to = part.to + row * part.to_pitch + column;
+  const PlaneView &source = part.from[cell.result];
+  const uint8_t *from = source.data + row * source.pitch + column;
+  uint8_t *to = part.to.data + row * part.to.pitch + column;
   uint4 vector[kRows];
   uint32_t pixels[kRows];
 #pragma unroll
   for (int k = 0; k < kRows; k++) {
     const int y = begin + k * kStep;
     pixels[k] = y < Area::kCell ? selected(p, cell, columns, y) >> first & all : 0;
-    if (pixels[k]) vector[k] = __ldg(reinterpret_cast<const uint4 *>(from + k * kStep * from_pitch));
+    if (pixels[k]) vector[k] = __ldg(reinterpret_cast<const uint4 *>(from + k * kStep * source.pitch));
   }
 #pragma unroll
   for (int k = 0; k < kRows; k++) {
-    uint8_t *const target = to + k * kStep * part.to_pitch;
+    uint8_t *const target = to + k * kStep * part.to.pitch;
     if (pixels[k] == all)
       *reinterpret_cast<uint4 *>(target) = vector[k];
     else if (pixels[k])
@@ -119,6 +117,7 @@ __device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &par
 }
 
 __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
+  const PlaneView &from = part.from[cell.result];
   const uint32_t columns = columns_of(cell);
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < Area::kCell * Area::kCell; i += kThreads) {
@@ -130,7 +129,7 @@ __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &
       const int64_t byte = (pixel + part.offset[c]) * part.container_bytes;
 #pragma unroll 1
       for (int b = 0; b < part.container_bytes; b++)
-        part.to[y * part.to_pitch + byte + b] = part.from[cell.result][y * part.from_pitch[cell.result] + byte + b];
+        part.to.data[y * part.to.pitch + byte + b] = from.data[y * from.pitch + byte + b];
     }
   }
 }
@@ -138,22 +137,13 @@ __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &
 __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __grid_constant__ PlaceParams p) {
   const SelectedCell cell = find_cell(p);
   const PlacedPart &part = p.part[cell.part];
-  switch (part.vector_bytes) {
-    case 1:
-      return place_vectors<1>(p, part, cell);
-    case 2:
-      return place_vectors<2>(p, part, cell);
-    case 3:
-      return place_vectors<3>(p, part, cell);
-    case 4:
-      return place_vectors<4>(p, part, cell);
-    case 6:
-      return place_vectors<6>(p, part, cell);
-    case 8:
-      return place_vectors<8>(p, part, cell);
-    default:
-      return place_containers(p, part, cell);
-  }
+  if (part.vector_bytes == 1) return place_vectors<1>(p, part, cell);
+  if (part.vector_bytes == 2) return place_vectors<2>(p, part, cell);
+  if (part.vector_bytes == 3) return place_vectors<3>(p, part, cell);
+  if (part.vector_bytes == 4) return place_vectors<4>(p, part, cell);
+  if (part.vector_bytes == 6) return place_vectors<6>(p, part, cell);
+  if (part.vector_bytes == 8) return place_vectors<8>(p, part, cell);
+  place_containers(p, part, cell);
 }
 
 constexpr int kFetchThreads = 256;
@@ -206,15 +196,15 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const Sel
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     PlacedPart &out = p.part[i];
     bool vectors = layout.dense() && is_aligned(frame.plane[layout.memory_plane]);
-    const auto first_row = [&](const PlaneView &view) { return view.data + part.first_row * view.pitch; };
+    const auto rows_of = [&](const PlaneView &view) {
+      return PlaneView{view.data + part.first_row * view.pitch, view.pitch * part.row_step};
+    };
     for (size_t r = 0; r < results.size(); r++) {
       const PlaneView &view = results[r].plane[layout.memory_plane];
       vectors = vectors && is_aligned(view);
-      out.from[r] = first_row(view);
-      out.from_pitch[r] = view.pitch * part.row_step;
+      out.from[r] = rows_of(view);
     }
-    out.to = first_row(frame.plane[layout.memory_plane]);
-    out.to_pitch = frame.plane[layout.memory_plane].pitch * part.row_step;
+    out.to = rows_of(frame.plane[layout.memory_plane]);
     out.container_bytes = layout.bytes_per_container();
     out.vector_bytes = vectors ? layout.channels * out.container_bytes : 0;
     out.step = layout.step;
