@@ -173,10 +173,7 @@ class CudaBackend : public Backend {
     slot.buffers.scratch = scratch_.data();
     slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), filter.temporaries));
     slot.buffers.temporary.resize(filter.temporaries);
-    for (int i = 0; i < filter.temporaries; i++) {
-      slot.temporaries[i].prepare(filter.memory);
-      slot.buffers.temporary[i] = slot.temporaries[i].view();
-    }
+    for (int i = 0; i < filter.temporaries; i++) slot.buffers.temporary[i] = slot.temporaries[i].prepare(filter.memory);
   }
 
   // Whether kernels can use a frame in place.
@@ -230,28 +227,22 @@ class CudaBackend : public Backend {
     slot.buffers.source = src;
     if (src.on_device) wait_for_others(src, slot.source_ready);
     if (!works_on(src, plan)) {
-      slot.source.prepare(plan.memory);
-      slot.buffers.source = slot.source.view();
+      slot.buffers.source = slot.source.prepare(plan.memory);
       if (src.on_device)
-        copy_on_device(plan, src, slot.source.view());
+        copy_on_device(plan, src, slot.buffers.source);
       else
         upload(slot, src, whole_frame(plan.memory), cancellation);
     }
     slot.buffers.target = dst;
     if (dst.on_device) wait_for_others(dst, slot.target_free);
-    if (!works_on(dst, plan)) {
-      slot.target.prepare(plan.memory);
-      slot.buffers.target = slot.target.view();
-    }
+    if (!works_on(dst, plan)) slot.buffers.target = slot.target.prepare(plan.memory);
     const std::shared_ptr<const PreparedPlan> prepared = prepared_.get(slot.plan);
     const UnpackedPlan *const unpacked = prepared->unpacked.get();
     const Plan &filter = prepared->filter();
     const FrameView packed_source = slot.buffers.source, packed_target = slot.buffers.target;
     if (unpacked) {
-      slot.unpacked_source.prepare(filter.memory);
-      slot.unpacked_target.prepare(filter.memory);
-      slot.buffers.source = slot.unpacked_source.view();
-      slot.buffers.target = slot.unpacked_target.view();
+      slot.buffers.source = slot.unpacked_source.prepare(filter.memory);
+      slot.buffers.target = slot.unpacked_target.prepare(filter.memory);
     }
     prepare_temporaries(slot, *prepared);
     std::vector<MosaicTiles> mosaic;
@@ -290,11 +281,7 @@ class CudaBackend : public Backend {
     }
 
     const UnpackedPlan *const unpacked = job->groups[0].prepared->unpacked.get();
-    FrameView filtered = frame;
-    if (unpacked) {
-      slot.unpacked_source.prepare(unpacked->plan.memory);
-      filtered = slot.unpacked_source.view();
-    }
+    const FrameView filtered = unpacked ? slot.unpacked_source.prepare(unpacked->plan.memory) : frame;
     DeferredLaunches deferred;
     RegionLists lists;
     defer_stages(slot, *job, filtered, deferred, lists);
@@ -359,10 +346,8 @@ class CudaBackend : public Backend {
     const bool meets = groups.size() > kMostResults;
     for (const Group &group : groups) reserve_scratch(*group.prepared);
     std::vector<FrameView> results;
-    for (size_t r = 0; r < std::min<size_t>(groups.size(), kMostResults); r++) {
-      slot.results[r].prepare(first.memory);
-      results.push_back(slot.results[r].view());
-    }
+    for (size_t r = 0; r < std::min<size_t>(groups.size(), kMostResults); r++)
+      results.push_back(slot.results[r].prepare(first.memory));
     if (meets) slot.merged.prepare(first.memory);
     const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
       deferred.add([=, &batch, &first, &lists, stream = stream_.get()](const uint32_t *) {
@@ -490,8 +475,7 @@ class CudaBackend : public Backend {
   void upload(Slot &slot, const FrameView &src, const std::vector<CopyRect> &rects, const Cancellation &cancellation) {
     const FrameView *from = &src;
     if (!src.pinned) {
-      slot.upload.prepare(slot.plan->memory);
-      from = &slot.upload.view();
+      from = &slot.upload.prepare(slot.plan->memory);
       copy_on_host(rects, src, *from, parallel_for_, &cancellation);
       cancellation.check();
     }
@@ -507,10 +491,7 @@ class CudaBackend : public Backend {
   // Downloads the rectangles of slot.down.
   void download(Slot &slot, const FrameView &frame) {
     const FrameView *to = &slot.destination;
-    if (!to->pinned) {
-      slot.download.prepare(slot.plan->memory);
-      to = &slot.download.view();
-    }
+    if (!to->pinned) to = &slot.download.prepare(slot.plan->memory);
     slot.kernels_end.make_wait(download_stream_.get());
     copy_rects(slot.down, frame, *to, cudaMemcpyDeviceToHost, download_stream_.get());
     slot.downloaded.record(download_stream_.get());

@@ -25,7 +25,8 @@ constexpr size_t kPitchAlignment = 128;
 template <typename Buffer>
 class OwnedFrame {
  public:
-  void prepare(const std::vector<MemoryPlane> &planes) {
+  // Makes room for a frame with these planes. Returns where it is.
+  const FrameView &prepare(const std::vector<MemoryPlane> &planes) {
     const auto pitch = [](const MemoryPlane &plane) {
       return (plane.row_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
     };
@@ -37,6 +38,7 @@ class OwnedFrame {
     buffer_.reserve(bytes);
     for (size_t i = 0; i < planes.size(); i++)
       view_.plane[i] = {buffer_.data() + offset[i], static_cast<ptrdiff_t>(pitch(planes[i]))};
+    return view_;
   }
   const FrameView &view() const { return view_; }
 
