@@ -24,12 +24,10 @@ constexpr int kLeastTaps = 5;
 bool is_long_gaussian(const Plan &plan, const Pass &pass) {
   const PlaneLayout &plane = plan.layout.plane[0];
   const IntegerMask &mask = pass.mask[0];
-  const auto negative = [](int32_t v) { return v < 0; };
   return pass.op == Op::Linear && pass.separable() && mask.row_shift > 0 &&
          std::max(pass.width(), pass.height()) >= kLeastTaps && plan.layout.uniform_dense() &&
          (plane.container == Container::U16 || (plane.container == Container::U8 && plane.channel[0].depth == 8)) &&
-         std::none_of(mask.row.begin(), mask.row.end(), negative) &&
-         std::none_of(mask.column.begin(), mask.column.end(), negative);
+         all_within(mask.row, 0, INT_MAX) && all_within(mask.column, 0, INT_MAX);
 }
 
 // Whether an int holds the number of every word that threads make. In narrow frames most words are beside the frame.
@@ -186,11 +184,6 @@ void enqueue_extend(const PassRun &run, LongMmaParams p) {
   enqueue_whole(run, "long_mma_extend", long_mma_extend_kernel, blocks, dim3(kLongMmaThreads), 0, p);
 }
 
-size_t sum_bytes(const Plan &plan, const Pass &pass) {
-  LongMmaParams p = {};
-  return place(plan, pass, nullptr, p);
-}
-
 void launch_long_mma(const PassRun &run) {
   LongMmaParams p = {};
   fill_frame(run, p);
@@ -217,7 +210,7 @@ Prepared prepare_long_mma(const PassQuery &query) {
   LongMmaParams p = {};
   fill_frame(query, p);
   if (!choose_columns(query.pass(), p).kernel || !choose_rows(query.pass(), p).kernel) return {};
-  return {1, launch_long_mma, sum_bytes(query.plan, query.pass())};
+  return {1, launch_long_mma, place(query.plan, query.pass(), nullptr, p)};
 }
 
 }  // namespace cudaconv

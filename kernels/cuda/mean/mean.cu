@@ -102,12 +102,6 @@ void enqueue_rows(const PassRun &run, MeanParams &p) {
   }
 }
 
-size_t sum_bytes(const Plan &plan) {
-  int64_t sums = 0;
-  for (const Plan::Part &part : plan.parts) sums += sums_pitch(plan.layout.plane[part.plane]) * part.height;
-  return static_cast<size_t>(sums) * sizeof(uint32_t);
-}
-
 template <int kBytes>
 void launch_mean(const PassRun &run) {
   MeanParams p = {};
@@ -124,7 +118,10 @@ Prepared prepare_mean(const PassQuery &query) {
   MeanParams p = {};
   fill_frame(query, p);
   if (!fill_mean(query, p)) return {};
-  return {1, query.is_dense(Container::U8) ? launch_mean<1> : launch_mean<2>, sum_bytes(query.plan)};
+  int64_t sums = 0;
+  for (const Plan::Part &part : query.plan.parts) sums += sums_pitch(query.plan.layout.plane[part.plane]) * part.height;
+  return {1, query.is_dense(Container::U8) ? launch_mean<1> : launch_mean<2>,
+          static_cast<size_t>(sums) * sizeof(uint32_t)};
 }
 
 }  // namespace cudaconv

@@ -84,23 +84,6 @@ void fill_mask(const Pass &pass, Method method, MaskParams &m) {
   if (pass.op == Op::Bilateral) fill_range(pass, m.range);
 }
 
-}  // namespace
-
-// auto takes `separable` for masks that separate, because it saves the more work the larger the mask is, and `tiled`
-// for others, because it reads memory once.
-Method resolve_method(const Plan &plan, const Pass &pass) {
-  if (plan.method != Method::Auto) return plan.method;
-  if (pass.op == Op::Mosaic || pass.reads_alpha() || pass.op == Op::Blur) return Method::Constant;
-  return pass.separable() ? Method::Separable : Method::Tiled;
-}
-
-size_t method_bytes(const Plan &plan, const Pass &pass) {
-  return plan.method == Method::Global ? std::max(coarse_bytes(plan, pass), sizeof(MaskParams))
-                                       : coarse_bytes(plan, pass);
-}
-
-namespace {
-
 // The difference of frames that auto brings to dense planes.
 void launch_difference(const PassRun &run) {
   FrameParams p = {};
@@ -115,6 +98,19 @@ void launch_difference(const PassRun &run) {
 }
 
 }  // namespace
+
+// auto takes `separable` for masks that separate, because it saves the more work the larger the mask is, and `tiled`
+// for others, because it reads memory once.
+Method resolve_method(const Plan &plan, const Pass &pass) {
+  if (plan.method != Method::Auto) return plan.method;
+  if (pass.op == Op::Mosaic || pass.reads_alpha() || pass.op == Op::Blur) return Method::Constant;
+  return pass.separable() ? Method::Separable : Method::Tiled;
+}
+
+size_t method_bytes(const Plan &plan, const Pass &pass) {
+  return plan.method == Method::Global ? std::max(coarse_bytes(plan, pass), sizeof(MaskParams))
+                                       : coarse_bytes(plan, pass);
+}
 
 void launch_method(const PassRun &run) {
   if (run.pass().op == Op::Difference && run.plan.method == Method::Auto && run.plan.layout.uniform_dense())

@@ -144,10 +144,7 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
   uint16_t *samples = shared_memory<uint16_t>(), *middle = samples + kSourcePitch * (kTileHeight + 4);
   const auto extremum3x3 = [&](const uint16_t *corner, int pitch) {
     int v = 0;
-#pragma unroll
-    for (int j = 0; j < 3; j++)
-#pragma unroll
-      for (int i = 0; i < 3; i++) v = max(v, corner[j * pitch + i] ^ p.mask.flip);
+    each<3, 3>([&](int j, int i) { v = max(v, corner[j * pitch + i] ^ p.mask.flip); });
     return v ^ p.mask.flip;
   };
 #pragma unroll 1
@@ -259,21 +256,18 @@ struct RestoreParams : FrameParams {
   uint32_t pixels;                  // of all parts
 };
 
-// The rows of a part that are kept whole, and the pixels that are kept of each other row.
-__host__ __device__ inline int kept_rows(const FrameParams &p, const PartParams &part) {
-  return 2 * p.keep_y < part.height ? 2 * p.keep_y : part.height;
-}
-__host__ __device__ inline int kept_ends(const FrameParams &p, const PartParams &part) {
-  return 2 * p.keep_x < part.width ? 2 * p.keep_x : part.width;
+// How many of `size` rows are kept whole, or how many of `size` pixels of each other row: `keep` on either side.
+__host__ __device__ inline int kept_of(int size, int keep) {
+  return 2 * keep < size ? 2 * keep : size;
 }
 
 // Counts the kept pixels; the frame has been filled in.
 inline void count_kept(RestoreParams &p) {
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
-    const uint32_t rows = kept_rows(p, part), width = part.width, height = part.height;
+    const uint32_t rows = kept_of(part.height, p.keep_y), width = part.width, height = part.height;
     p.first_pixel[i] = p.pixels;
-    p.pixels += rows * width + (height - rows) * kept_ends(p, part);
+    p.pixels += rows * width + (height - rows) * kept_of(part.width, p.keep_x);
   }
 }
 
@@ -286,7 +280,7 @@ __global__ void __launch_bounds__(kBlockThreads) restore_kernel(const __grid_con
   while (i + 1 < p.parts && n >= p.first_pixel[i + 1]) i++;
   n -= p.first_pixel[i];
   const PartParams &part = p.part[i];
-  const int rows = kept_rows(p, part), ends = kept_ends(p, part);
+  const int rows = kept_of(part.height, p.keep_y), ends = kept_of(part.width, p.keep_x);
   const uint32_t width = part.width, of_rows = rows * width;
   int x = static_cast<int>(n % width), y = static_cast<int>(n / width);
   if (n >= of_rows) {

@@ -4,7 +4,7 @@
 #include "cuda/separable/separable9.cuh"
 
 #include <algorithm>
-#include <vector>
+#include <cstdint>
 
 #include "cuda/frame_launch.cuh"
 #include "cuda/tile_height.h"
@@ -17,11 +17,8 @@ namespace {
 
 // Whether the row's and the column's coefficients are from 0 to 127, so that sums along rows have two bytes.
 bool has_small_coefficients(const Pass &pass, const SeparableMmaParams &p) {
-  const auto small = [](const std::vector<int32_t> &line) {
-    return std::all_of(line.begin(), line.end(), [](int32_t c) { return c >= 0 && c <= 127; });
-  };
   constexpr uint32_t kLowBytes = 0x5140;
-  return p.row_bytes == kLowBytes && small(pass.mask[0].row) && small(pass.mask[0].column);
+  return p.row_bytes == kLowBytes && all_within(pass.mask[0].row, 0, 127) && all_within(pass.mask[0].column, 0, 127);
 }
 
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
@@ -32,8 +29,7 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
   if (!kind.radius || kind.samples != Samples::U8 || p.epilogue.mode == SumRounding::Sharpen) return {};
   // Column coefficients are stored as two signed bytes: 256 * 127 + 127 is the largest.
   constexpr int kMost = 127 * 257;
-  const std::vector<int32_t> &column = pass.mask[0].column;
-  if (std::any_of(column.begin(), column.end(), [](int32_t c) { return c > kMost; })) return {};
+  if (!all_within(pass.mask[0].column, INT32_MIN, kMost)) return {};
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
     // Reflect101 needs radius + 1 pixels within the 16 bytes at an edge.
