@@ -165,10 +165,7 @@ __device__ inline void expand_rows(const BlurParams &p, const Tile &tile, int ce
   for (int r = row0; r < rows; r += kRows, row += kRows * samples) {
     const int y = tile.y0 + r;
     int sum[kFours][4];
-#pragma unroll
-    for (int w = 0; w < kFours; w++)
-#pragma unroll
-      for (int i = 0; i < 4; i++) sum[w][i] = start;
+    each<kFours, 4>([&](int w, int i) { sum[w][i] = start; });
     columns.sum(row, sum);
     uint32_t words[kFours * kBytes] = {};
     if (reads) load_bytes<kFours * kBytes>(part.source + y * part.source_pitch + kBytes * first, bytes, words);

@@ -167,13 +167,10 @@ __device__ inline void reduce_planes(const BlurParams &p, int channels, const in
 #pragma unroll
         for (int j = 0; j < kColumns; j++) {
           uint32_t sum = 1u << (p.columns_shift - 1);
-#pragma unroll
-          for (int k = 0; k < kPairs; k++)
-#pragma unroll
-            for (int term = 0; term < (kLogFactor == 3 ? 2 : 1); term++) {
-              const uint32_t weights = p.reduce_bytes[term][k / 2], v = pair[j * kFactor / 2 + k];
-              sum = k % 2 ? __dp2a_hi(v, weights, sum) : __dp2a_lo(v, weights, sum);
-            }
+          each<kPairs, kLogFactor == 3 ? 2 : 1>([&](int k, int term) {
+            const uint32_t weights = p.reduce_bytes[term][k / 2], v = pair[j * kFactor / 2 + k];
+            sum = k % 2 ? __dp2a_hi(v, weights, sum) : __dp2a_lo(v, weights, sum);
+          });
           result[j][c] = static_cast<int16_t>(sum >> p.columns_shift);
         }
       }

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 #include "plan/weighted.h"
 
@@ -284,10 +285,8 @@ class WeightedTile {
         for (int k = kRowPixels - 1; k > 0; k--) weight[k] = weight[k - 1];
         weight[0] = p_.weight[kRowZeros + i];
         const Products v = *from++;
-#pragma unroll
-        for (int s = 0; s < kSlots; s++)
-#pragma unroll
-          for (int k = 0; k < kRowPixels; k++) sum[k].value[s] += Sum{v.value[s]} * static_cast<Sum>(weight[k]);
+        each<kSlots, kRowPixels>(
+            [&](int s, int k) { sum[k].value[s] += Sum{v.value[s]} * static_cast<Sum>(weight[k]); });
       }
 #pragma unroll
       for (int k = 0; k < kRowPixels; k++) row_sums_[b * kRowSumPitch + x + k] = sum[k];
