@@ -193,7 +193,7 @@ inline bool has_fields(const PartParams &part) {
 // Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks, an estimate where
 // only some tiles are worked on. Grids have one dimension, because the other two end at 65,535.
 template <typename SizeOf>
-unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileCorners corners = TileCorners::Anywhere) {
+unsigned cut_tiles(FrameParams &p, TileCorners corners, SizeOf size_of) {
   int64_t tiles = 0, blocks = 0;
   for (int i = 0; i < p.parts; i++) {
     const TileSize size = size_of(p.part[i]);
@@ -215,14 +215,8 @@ unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileCorners corners = TileCor
 }
 
 // Cuts each part into tiles of the same size, in pixels.
-inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height,
-                          TileCorners corners = TileCorners::Anywhere) {
-  return cut_tiles(
-      p,
-      [&](const PartParams &part) {
-        return TileSize{tile_width, part.width, tile_height};
-      },
-      corners);
+inline unsigned cut_tiles(FrameParams &p, int width, int height, TileCorners corners = TileCorners::Anywhere) {
+  return cut_tiles(p, corners, [&](const PartParams &part) { return TileSize{width, part.width, height}; });
 }
 
 // Bounding box, in pixels, of the tiles that cover the part's area. Call it after cut_tiles().

@@ -191,12 +191,9 @@ size_t coarse_bytes(const Plan &plan, const Pass &pass) {
 static void launch_blur(const PassRun &run) {
   BlurParams p = {};
   fill_frame(run, p);
-  const unsigned blocks = cut_tiles(
-      p,
-      [](const PartParams &part) {
-        return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
-      },
-      TileCorners::Multiples);
+  const unsigned blocks = cut_tiles(p, TileCorners::Multiples, [](const PartParams &part) {
+    return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
+  });
   enqueue_coarse(run, true, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;

@@ -16,7 +16,7 @@ template <typename Shape>
 KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
   const auto cut = [&](int rows) {
     p.tile_height = rows;
-    return cut_tiles(p, [&](const PartParams &part) {
+    return cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
       return TileSize{blocks4x4_tile_width(part.channels), part.width, rows};
     });
   };

@@ -40,7 +40,7 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
   };
   const auto cut = [&](int rows) {
     p.tile_height = rows;
-    return cut_tiles(p, [&](const PartParams &part) {
+    return cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
       return TileSize{kDenseTileWidth, part.width, rows * Shape::row_groups(part.channels)};
     });
   };

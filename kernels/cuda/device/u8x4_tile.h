@@ -55,7 +55,7 @@ inline void ignore_outside(U8x4ExtremumParams &p) {
 }
 
 inline unsigned cut_u8x4_tiles(FrameParams &p, const U8x4Tile &tile) {
-  return cut_tiles(p, [&](const PartParams &part) {
+  return cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
     return TileSize{tile.width * subtiles(part.channels), part.width, tile.height};
   });
 }

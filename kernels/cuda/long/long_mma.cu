@@ -115,12 +115,9 @@ LongMmaLaunch choose_columns(const Pass &pass, LongMmaParams &p) {
   if (p.result_shift < 8 * Shape::kColumnBytesDropped) p.result_shift = 0;
   p.start = p.result_shift ? 1 << (p.result_shift - 9) : 0;
   LongMmaLaunch launch = launch_of<Shape>(long_mma_columns_kernel<Shape>, pass.height());
-  launch.blocks = cut_tiles(
-      p,
-      [](const PartParams &part) {
-        return TileSize{kLongMmaLines, part.width * part.channels, kLongMmaOutputs};
-      },
-      TileCorners::Multiples);
+  launch.blocks = cut_tiles(p, TileCorners::Multiples, [](const PartParams &part) {
+    return TileSize{kLongMmaLines, part.width * part.channels, kLongMmaOutputs};
+  });
   return launch;
 }
 LongMmaLaunch choose_columns(const Pass &pass, LongMmaParams &p) {

@@ -85,12 +85,9 @@ void enqueue_columns(const PassRun &run, MeanParams &p) {
 // Parts of other numbers of channels have launches of their own.
 template <int kBytes>
 void enqueue_rows(const PassRun &run, MeanParams &p) {
-  const unsigned blocks = cut_tiles(
-      p,
-      [&](const PartParams &part) {
-        return TileSize{pixels_of_block(p, part), part.width, 1};
-      },
-      TileCorners::Multiples);
+  const unsigned blocks = cut_tiles(p, TileCorners::Multiples, [&](const PartParams &part) {
+    return TileSize{pixels_of_block(p, part), part.width, 1};
+  });
   // There are no three samples of 16 bits, see is_uniform_dense().
   void (*const kernels[])(MeanParams) = {mean_rows_kernel<1, kBytes>, mean_rows_kernel<2, kBytes>,
                                          mean_rows_kernel < kBytes == 1 ? 3 : 4, kBytes >, mean_rows_kernel<4, kBytes>};

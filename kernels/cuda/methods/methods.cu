@@ -88,7 +88,7 @@ void fill_mask(const Pass &pass, Method method, MaskParams &m) {
 void launch_difference(const PassRun &run) {
   FrameParams p = {};
   fill_frame(run, p);
-  const unsigned blocks = cut_tiles(p, [](const PartParams &part) {
+  const unsigned blocks = cut_tiles(p, TileCorners::Anywhere, [](const PartParams &part) {
     const int row_bytes = part.width * part.channels * (part.container == Container::U8 ? 1 : 2);
     return TileSize{kBlockWidth * kVectorBytes, row_bytes, kBlockHeight};
   });

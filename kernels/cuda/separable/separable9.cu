@@ -38,7 +38,7 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
   }
   const auto cut = [&](int rows) {
     p.tile_height = rows;
-    return cut_tiles(p, [&](const PartParams &part) {
+    return cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
       return TileSize{kSeparable9Warps * kWarpResults, part.width * part.channels, rows};
     });
   };

@@ -146,7 +146,7 @@ Prepared prepare_sliding(const PassQuery &query) {
   if (!as.kernel) return {};
   for (int i = 0; i < whole.parts; i++)
     if (whole.part[i].channels == 3) widen_words(whole.part[i]);
-  const unsigned blocks = cut_tiles(whole, [&](const PartParams &part) {
+  const unsigned blocks = cut_tiles(whole, TileCorners::Anywhere, [&](const PartParams &part) {
     return TileSize{kWarpBytes, lane_row_bytes(part, choice.kind), as.rows * as.warps};
   });
   const size_t bytes = edge_bytes(as.warps, as.rows + 2 * as.radius);

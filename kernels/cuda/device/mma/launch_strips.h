@@ -40,7 +40,7 @@ KernelLaunch<Params> cut_strips(void (*kernel)(Params), int resident, const Stri
   resident *= kMostWarps / warps;
   const auto cut = [&](int rows) {
     p.tile_height = rows;
-    return cut_tiles(p, [&](const PartParams &part) {
+    return cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
       return TileSize{warps * strip_width(part.channels * Shape::kSampleBytes), part.width, rows};
     });
   };
