@@ -202,7 +202,8 @@ CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
   return pixel_bytes == 3 ? 3 : 2;
 }
 
-// blend_channels() for words of pixels as they lie in memory, of which the first one has phase 0.
+// Merges the copied and filled channels of `original` into pixels as they lie in memory. The first word begins with a
+// pixel.
 template <int kPixelBytes, int kWords>
 __device__ inline void blend_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
 #pragma unroll

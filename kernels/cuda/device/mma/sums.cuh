@@ -141,8 +141,8 @@ __device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> 
   pack([&](int i) { return total.v[i] >> r.shift; });
 }
 
-// Joins a lane's 16-bit samples of all channels, as round_sums() makes them, to two pairs of neighbouring pixels as
-// they lie in memory, one in each half of `words`. pixels.cuh has the same for bytes.
+// Joins a lane's 16-bit samples, as round_sums() makes them, to pixels. Each half of `words` holds a pair of
+// neighbouring pixels as they lie in memory. pixels.cuh has the same for bytes.
 template <int kChannels>
 __device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint32_t (&words)[2 * kChannels]) {
 #pragma unroll
