@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels for mosaics: each block of samples becomes its mean, as MosaicRows of cpu/mosaic.cpp makes it.
+// The kernels for mosaics: each block of samples becomes its mean, as MosaicOp of cpu/mosaic.h makes it.
 //
 // mosaic_kernel reads each sample once, in vectors of 16 bytes, and writes it once:
 //

@@ -3,7 +3,7 @@
 // The kernels for weighted means: sum(c * a * p) / sum(c * a) over a window, with coefficients c, alpha a and samples
 // p, exact and rounded once. plan/weighted.h has the rounding; weighted_samples_kernel() is the plain form of all
 // kernels. It also does bilaterals with alpha=weighted, whose coefficients depend on the samples, as
-// BilateralAlphaRows of cpu/bilateral.cpp does.
+// BilateralAlphaOp of cpu/bilateral.h does.
 //
 // weighted_kernel() does separable masks, on tiles of 32 x 64 pixels, some rows at a time:
 //
