@@ -522,9 +522,10 @@ guint Session::most_in_flight(guint64 device_ns) const {
 }
 
 GstClockTime Session::longest_wait() const {
-  const guint frames = most_in_flight(0);
   const std::shared_ptr<const StreamContext> context = this->context();
-  return frames > 1 && !context->passthrough() ? gst_util_uint64_scale(context->buffer_duration(), frames, 1) : 0;
+  if (!context || context->passthrough()) return 0;
+  const guint frames = most_in_flight(0);
+  return frames > 1 ? gst_util_uint64_scale(context->buffer_duration(), frames, 1) : 0;
 }
 
 GstClockTime Session::lookahead() const {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "devicememory.h"
+#include "gstcudaconvsession.h"
 #include "standin.h"
 #include "support.h"
 
@@ -832,6 +833,30 @@ GST_START_TEST(whichever_call_fails_frames_of_several_passes_are_right) {
 }
 GST_END_TEST;
 
+// Any thread may ask for the latency.
+GST_START_TEST(the_latency_is_asked_for_while_caps_come_and_go) {
+  {
+    const Ref<GstElement> element = new_element("");
+    const gst::Properties properties;
+    gst::Session session(element.get(), properties);
+    fail_unless(session.open());
+    std::atomic<bool> ended{false};
+    std::thread asks([&] {
+      while (!ended) session.longest_wait();
+    });
+    const GstVideoInfo info = video_info("GRAY8", 16, 16);
+    for (int i = 0; i < 50000; i++) {
+      fail_unless(session.start() && session.configure(info, false, false));
+      session.stop();
+    }
+    ended = true;
+    asks.join();
+    session.close();
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("failures");
   TCase *tc = tcase_create("general");
@@ -855,6 +880,7 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_cuda_earlier_frames_come_out_before_the_error);
   tcase_add_test(tc, frames_in_flight_keep_their_settings_when_the_device_fails);
   tcase_add_test(tc, settings_change_while_the_device_fails);
+  tcase_add_test(tc, the_latency_is_asked_for_while_caps_come_and_go);
   tcase_add_test(tc, an_element_in_null_holds_no_device);
   tcase_add_test(tc, memory_is_pinned_from_its_first_byte_to_its_last);
   tcase_add_test(tc, once_frames_flow_nothing_is_allocated);
