@@ -50,6 +50,7 @@ bool Session::start() {
   const std::shared_ptr<const Configuration> wanted = properties_.published();
   {
     std::lock_guard<std::mutex> guard(lock_);
+    started_ = true;
     failovers_ = 0;
     threads_ = wanted->threads;
     frames_in_flight_ = wanted->frames_in_flight;
@@ -69,6 +70,7 @@ bool Session::start() {
 void Session::stop() {
   std::shared_ptr<const StreamContext> context;  // is destroyed after the lock is released
   std::lock_guard<std::mutex> guard(lock_);
+  started_ = false;
   context.swap(context_);
 }
 
@@ -173,8 +175,9 @@ bool Session::find_memory_device() {
 
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
 
-// Makes `context` the current one. `serial` belongs to its settings. Does nothing, and returns false, where the current
-// one is no longer `instead_of`, since the device of a frame in flight has failed meanwhile.
+// Makes `context` the current one. `serial` belongs to its settings. Returns false if the current one is no longer
+// `instead_of`, since the device of a frame in flight has failed meanwhile, or if a handler of a warning has stopped
+// the element.
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
   complain_of_unused(context->settings);
   const std::string &regions = context->roi.complaint();
@@ -185,7 +188,7 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
         GST_DEBUG_OBJECT(element_, "%s, %s frames, view at %d,%d: %s", context->engine->backend->name(),
                          interlaced ? "interlaced" : "progressive", view.x, view.y, describe(*view.plan).c_str());
   std::lock_guard<std::mutex> guard(lock_);
-  if (instead_of && context_ && context_.get() != instead_of) return false;
+  if (!started_ || (instead_of && context_.get() != instead_of)) return false;
   tried_serial_ = serial;
   context_.swap(context);
   return true;
@@ -258,9 +261,8 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
       context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, previous->settings);
       if (!rejected) warn_of_settings(settings, e);
     }
-    install(std::move(context), published->serial);
     caps_error_.clear();
-    return true;
+    return install(std::move(context), published->serial);
   } catch (const Error &e) {
     if (caps_error_ != e.what()) post_error(element_, e);
     caps_error_ = e.what();

@@ -131,7 +131,8 @@ class Session {
   const std::unique_ptr<DeviceFinder> finder_ = DeviceFinder::create();
 
   mutable std::mutex lock_;  // guards the members below
-  std::shared_ptr<const StreamContext> context_;
+  bool started_ = false;
+  std::shared_ptr<const StreamContext> context_;  // nullptr unless started_
   std::shared_ptr<Device> device_;  // the device of cuda_engine_, or of the CUDA memory that the CPU's results go to
   std::shared_ptr<Engine> cuda_engine_;  // nullptr: the CPU filters
   bool chosen_ = false;                  // device and engine are chosen, for these settings:

@@ -154,6 +154,30 @@ GstBusSyncReply handle(GstBus *, GstMessage *message, gpointer data) {
   return GST_BUS_DROP;
 }
 
+// Fails the test unless the element is in this state, and has forgotten caps and settings.
+void check_stopped(GstElement *element, GstState state) {
+  fail_unless_equals_int(GST_STATE(element), state);
+  GstStructure *stats;
+  g_object_get(element, "stats", &stats, nullptr);
+  fail_unless(!gst_structure_get_string(stats, "backend"), "a stopped element has a backend");
+  gst_structure_free(stats);
+}
+
+GST_START_TEST(a_handler_stops_the_element_while_it_gets_caps) {
+  for (const GstState state : {GST_STATE_READY, GST_STATE_NULL}) {
+    Handler handler = {state, false, 0};
+    Harness h("mask=gauss5 sigma=3");  // a warning: sigma has no effect
+    const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+    gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
+    const GstVideoInfo frames = info();
+    const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
+    gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
+    check_stopped(h.element(), state);
+    gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+  }
+}
+GST_END_TEST;
+
 // Settings that post messages when the frames leave, and others.
 constexpr const char *kSettings[] = {
     "divisor=3",    "mask=custom coefficients='1 2 x'", "mask=identity", "roi-lookahead=1",
@@ -187,7 +211,7 @@ GST_START_TEST(handlers_of_messages_stop_the_element) {
               if (!strcmp(settings, "divisor=3") || !strcmp(settings, "roi-grow=0"))
                 fail_unless(dot < 50, "a frame shows %d", dot);
             }
-            if (was_called && !starts_again) fail_unless_equals_int(GST_STATE(h.element()), state);
+            if (was_called && !starts_again) check_stopped(h.element(), state);
             gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
           }
 }
@@ -330,6 +354,7 @@ Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, a_probe_at_the_end_of_the_stream_stops_the_element);
   tcase_add_test(tc, a_probe_stops_the_element_in_its_own_thread);
+  tcase_add_test(tc, a_handler_stops_the_element_while_it_gets_caps);
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, pads_change_at_the_same_time);
