@@ -377,8 +377,8 @@ GstFlowReturn Flight::begin(Frame &frame) {
 }
 
 // Replaces the backend of a frame on which it failed. Returns false, with an error message posted, where nothing may
-// replace it. A frame that was filtered in place, and whose pixels were not saved, may be part source and part result:
-// it is dropped, and its `out` is then empty.
+// replace it. A frame that was filtered in place in CUDA memory may be part source and part result: it is dropped, and
+// its `out` is then empty.
 bool Flight::fail_over(Frame &frame, const Error &e) {
   frame.context = fail_over_(*frame.context, e);
   if (!frame.context) return false;

@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "error.h"
 #include "gstcudaconvformat.h"
 
 namespace cudaconv::gst {
@@ -243,71 +244,6 @@ void MappedFrame::check_last_row(const PlaneLayout &plane, const PlaneLayout &ot
     refuse(access_, "has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
                         std::to_string(plane.memory_plane) + ", which has " + std::to_string(plane.height) +
                         " rows in an interlaced frame of " + text_of(frame_.info));
-}
-
-// A rectangle around the region, however it is rotated, within the picture. It counts rows of the buffer, which may
-// hold one field.
-SavedPixels::Bounds SavedPixels::bounds_of(const Region &r, const Regions &regions, const Bounds &picture) {
-  gint64 left = r.x, top = r.y, right = left + r.width, bottom = top + r.height;
-  if (r.rotation != 0) {
-    const gint64 reach = (gint64{r.width} + r.height) / 2 + 1, x = (left + right) / 2, y = (top + bottom) / 2;
-    left = x - reach, right = x + reach + 1;
-    top = y - reach, bottom = y + reach + 1;
-  }
-  const auto row = [&](gint64 y) { return (y - regions.first_row) / regions.row_step; };
-  const auto clamp = [](gint64 v, gint64 most) { return std::clamp<gint64>(v, 0, most); };
-  return {clamp(left, picture.right), clamp(row(top), picture.bottom), clamp(right, picture.right),
-          clamp(row(bottom) + 1, picture.bottom)};
-}
-
-SavedPixels::SavedPixels(const FrameView &view, const FrameLayout &layout, const std::vector<PlannedRegions> &planned) {
-  const Bounds picture = {0, 0, layout.plane[0].width << layout.plane[0].sub_x,
-                          layout.plane[0].height << layout.plane[0].sub_y};
-  std::vector<Bounds> changed;
-  gint64 pixels = 0;
-  for (const auto &[plan, regions] : planned) {
-    for (const Region &r : regions.region) changed.push_back(bounds_of(r, regions, picture));
-    for (const RegionMask &m : regions.mask) changed.push_back(bounds_of(m.box, regions, picture));
-    for (const auto &pixels : regions.pixels) changed.push_back(bounds_of(pixels->box, regions, picture));
-    if (!regions.active || regions.invert) changed.push_back(picture);
-  }
-  for (const Bounds &b : changed) pixels += b.pixels();
-  if (pixels >= picture.pixels()) changed = {picture};
-  for (int p = 0; p < layout.planes; p++)
-    for (const Bounds &b : changed) add_piece(layout.plane[p], b);
-  gsize size = 0;
-  for (const Piece &piece : pieces_) size += piece.rows * piece.bytes;
-  bytes_.resize(size);
-  uint8_t *to = bytes_.data();
-  for (const Piece &piece : pieces_) {
-    const PlaneView &plane = view.plane[piece.memory_plane];
-    for (int y = piece.top; y < piece.top + piece.rows; y++, to += piece.bytes)
-      std::memcpy(to, plane.data + y * plane.pitch + piece.left, piece.bytes);
-  }
-}
-
-// Adds the part of a plane that `bounds` needs, and up to four more rows on either side: in interlaced frames
-// subsampled chroma belongs to rows of its own field, which lie that far apart.
-void SavedPixels::add_piece(const PlaneLayout &plane, const Bounds &bounds) {
-  constexpr gint64 kMoreRows = 4;
-  const auto within = [](gint64 v, gint64 most) { return static_cast<int>(std::clamp<gint64>(v, 0, most)); };
-  const int left = within(bounds.left >> plane.sub_x, plane.width);
-  const int right = within((bounds.right >> plane.sub_x) + 1, plane.width);
-  const int top = within((bounds.top >> plane.sub_y) - kMoreRows, plane.height);
-  const int bottom = within((bounds.bottom >> plane.sub_y) + 1 + kMoreRows, plane.height);
-  if (left >= right || top >= bottom) return;
-  const gsize pixel = plane.step * plane.bytes_per_container();
-  const gsize end = std::min(row_bytes(plane), (plane.first * plane.bytes_per_container()) + (right + 1) * pixel);
-  pieces_.push_back({plane.memory_plane, top, bottom - top, left * pixel, end - left * pixel});
-}
-
-void SavedPixels::put_back(const FrameView &view) const {
-  const uint8_t *from = bytes_.data();
-  for (const Piece &piece : pieces_) {
-    const PlaneView &plane = view.plane[piece.memory_plane];
-    for (int y = piece.top; y < piece.top + piece.rows; y++, from += piece.bytes)
-      std::memcpy(plane.data + y * plane.pitch + piece.left, from, piece.bytes);
-  }
 }
 
 bool splits_macropixel(GstBuffer *buffer, const GstVideoInfo &info) {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// A GstBuffer as a frame of the backends: checks its metas, maps it, and saves pixels that are filtered in place.
+// A GstBuffer as a frame of the backends: checks its metas, and maps it.
 #pragma once
 
 #include <gst/video/video.h>
 
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "backend.h"
 #include "gstcudaconvref.h"
 #include "imageview.h"
 
@@ -77,31 +75,6 @@ class MappedFrame {
   const GstMapFlags access_;
   GstVideoFrame frame_;
   FrameView view_;
-};
-
-// A copy of the pixels that in-place filtering changes in a frame in system memory, in order to restore them.
-class SavedPixels {
- public:
-  // Saves what filtering the frame in place with `planned` may change. `layout` describes the frame.
-  SavedPixels(const FrameView &view, const FrameLayout &layout, const std::vector<PlannedRegions> &planned);
-  // Restores the pixels. `view` must be of the same frame.
-  void put_back(const FrameView &view) const;
-
- private:
-  // A rectangle in a plane of memory.
-  struct Piece {
-    int memory_plane, top, rows;
-    gsize left, bytes;  // both of each row
-  };
-  struct Bounds {
-    gint64 left, top, right, bottom;
-    gint64 pixels() const { return (right - left) * (bottom - top); }
-  };
-  static Bounds bounds_of(const Region &region, const Regions &regions, const Bounds &picture);
-  void add_piece(const PlaneLayout &plane, const Bounds &bounds);
-
-  std::vector<Piece> pieces_;
-  std::vector<uint8_t> bytes_;  // the pixels of all pieces, row by row
 };
 
 // Whether the buffer's GstVideoCropMeta begins within a macropixel of packed 4:2:2. No pointer then addresses both luma

@@ -190,17 +190,8 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
   if (in) {
     map(in_map, in.get(), GST_MAP_READ);
     map(out_map, out.get(), GST_MAP_WRITE);
-  } else {
-    if (!out_map) map(out_map, out.get(), GST_MAP_READWRITE);
-    // A frame in place: a device that fails may have overwritten some of its source, which another backend still needs.
-    const bool again = !saved.empty();
-    for (size_t i = 0; i < views.size(); i++) {
-      const FrameView view = out_map->view_from(views[i].x, views[i].y);
-      if (again)
-        saved[i].put_back(view);
-      else if (context->engine->cuda() && !view.on_device)
-        saved.emplace_back(view, views[i].planned[0].plan->layout, views[i].planned);
-    }
+  } else if (!out_map) {
+    map(out_map, out.get(), GST_MAP_READWRITE);
   }
   tickets.clear();
   try {
@@ -219,13 +210,19 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
 
 void Frame::retire() {
   std::exception_ptr why;
-  for (const Ticket ticket : std::exchange(tickets, {})) {
+  size_t left = 0;
+  for (size_t i = 0; i < views.size(); i++) {
+    bool complete = false;
     try {
-      context->engine->backend->retire(ticket);
+      if (i < tickets.size()) context->engine->backend->retire(tickets[i]);
+      complete = i < tickets.size();
     } catch (...) {
       why = std::current_exception();
     }
+    if (!complete) std::swap(views[left++], views[i]);
   }
+  tickets.clear();
+  if (left && !in) views.resize(left);
   if (why) std::rethrow_exception(why);
 }
 

@@ -108,8 +108,7 @@ struct Frame {
   MappedFrame::Place place;        // of the frame in the input buffer
   std::vector<PlannedView> views;  // never empty
   std::optional<MappedFrame> in_map, out_map;
-  std::vector<SavedPixels> saved;  // by view: pixels of a frame that is filtered in place in system memory
-  std::vector<Ticket> tickets;     // by view
+  std::vector<Ticket> tickets;  // by view
 
   // Takes `buffer` as input and output, and maps it. Throws Error and FrameError where it cannot be mapped, and leaves
   // it alone.
@@ -117,13 +116,14 @@ struct Frame {
   // Maps the buffers and hands their views to the backend, which gives up when `cancelled` becomes true. Throws Error
   // and FrameError; nothing of the frame is then in flight. Frames of two views must be alone in flight.
   void submit(const std::atomic<bool> &cancelled);
-  // Waits until all views are complete. Throws Error.
+  // Waits until all views are complete. Throws Error. A frame in place then has only the views that are not complete,
+  // since no view may be filtered twice.
   void retire();
   // Whether retire() would return, or throw, without waiting for the GPU.
   bool is_done() const;
-  // Whether another backend can filter the frame after a device has failed on it: its input is unchanged, or can be
-  // restored.
-  bool can_be_filtered_again() const { return in || !saved.empty(); }
+  // Whether another backend can filter the frame after a device has failed on it: its input is unchanged, except in
+  // place in CUDA memory.
+  bool can_be_filtered_again() const { return in || !context->cuda_out; }
   void unmap() {
     in_map.reset();
     out_map.reset();

@@ -65,7 +65,8 @@ class Backend {
   // cannot take back what it has enqueued, so it enqueues at most a few passes ahead of the GPU. Work that is captured
   // into a CUDA graph is not cancelled.
   //
-  // When it throws Error, nothing of the frame is in flight.
+  // When it throws Error, nothing of the frame is in flight. Host memory that is both `src` and `dst` is unchanged
+  // after Error{Device}.
   virtual Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                         const std::atomic<bool> *cancelled) = 0;
   Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst, Regions regions = {},
@@ -74,7 +75,8 @@ class Backend {
   }
 
   // Waits until the frame is complete in `dst`. Tickets are retired in the order of submission. Throws Error{Device}
-  // when the device failed on the frame; `dst` is then undefined.
+  // when the device failed on the frame. `dst` is then undefined, except that host memory which is also `src` is
+  // unchanged.
   virtual void retire(Ticket ticket) = 0;
 
   // Whether retire() would return without waiting for the GPU.

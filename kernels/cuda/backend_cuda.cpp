@@ -55,6 +55,7 @@ class CudaBackend : public Backend {
     std::unique_ptr<Slot> slot = take_slot();
     slot->plan = planned.back().plan;
     slot->destination = dst;
+    slot->staged = !dst.on_device && (!dst.pinned || src.plane[0].data == dst.plane[0].data);
     try {
       if (planned.back().regions.active)
         enqueue_regions(*slot, planned, src, cancellation);
@@ -490,10 +491,9 @@ class CudaBackend : public Backend {
 
   // Downloads the rectangles of slot.down.
   void download(Slot &slot, const FrameView &frame) {
-    const FrameView *to = &slot.destination;
-    if (!to->pinned) to = &slot.download.prepare(slot.plan->memory);
+    const FrameView &to = slot.staged ? slot.download.prepare(slot.plan->memory) : slot.destination;
     slot.kernels_end.make_wait(download_stream_.get());
-    copy_rects(slot.down, frame, *to, cudaMemcpyDeviceToHost, download_stream_.get());
+    copy_rects(slot.down, frame, to, cudaMemcpyDeviceToHost, download_stream_.get());
     slot.downloaded.record(download_stream_.get());
   }
 
@@ -504,8 +504,7 @@ class CudaBackend : public Backend {
             "cudaEventElapsedTime");
       kernels_ns_ = static_cast<uint64_t>(milliseconds * 1e6);
     }
-    const FrameView &dst = slot.destination;
-    if (!dst.on_device && !dst.pinned) copy_on_host(slot.down, slot.download.view(), dst, parallel_for_, nullptr);
+    if (slot.staged) copy_on_host(slot.down, slot.download.view(), slot.destination, parallel_for_, nullptr);
   }
 
   const KernelSets kernels_;

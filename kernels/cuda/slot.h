@@ -49,6 +49,9 @@ struct Slot {
   Ticket ticket = 0;
   std::shared_ptr<const Plan> plan;
   FrameView destination;
+  // Whether results for host memory come by way of `download`: memory that is not pinned, and frames that are filtered
+  // in place. These keep their samples until the device is done, since another backend needs them if it fails.
+  bool staged = false;
   std::vector<CopyRect> down;  // what is copied back of a frame in host memory
 
   const Event &done() const { return destination.on_device ? kernels_end : downloaded; }

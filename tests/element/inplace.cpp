@@ -142,7 +142,7 @@ GST_START_TEST(all_but_the_regions_of_a_frame) {
   const GstVideoInfo info = video_info("I420", 53, 37);
   const std::string properties = std::string("mask=gauss5 roi-invert=true ") + kRegions;
   Harness h(properties, info);
-  // On the GPU, a frame in system memory would have to be saved first.
+  // The CPU would copy most of the GPU's results.
   if (on_gpu())
     check_copied(h, random_frame(info, random), info, properties);
   else
