@@ -156,7 +156,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now.
   if (flow == GST_FLOW_NOT_NEGOTIATED && (stopped || flight_.interrupted_since(interruptions)))
     flow = GST_FLOW_FLUSHING;
-  if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get());
+  if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get(), trans_->segment);
   gst_clear_buffer(&trans_->queued_buf);
   flight_.note_lost();
   if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) {
@@ -319,14 +319,6 @@ GstFlowReturn Path::let_due_go(bool time_moves) {
 }
 
 void Path::let_all_go() {
-  const bool known = guarded(trans_, false, [&] {
-    session_.note_missed(trans_->segment, times_waiting());
-    return true;
-  });
-  if (!known && frames_waiting_) {
-    flight_.keep_flow(GST_FLOW_ERROR);
-    flush();
-  }
   while (!waiting_.empty()) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
   forget_waiting();
 }

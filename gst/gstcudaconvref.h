@@ -11,7 +11,6 @@ namespace cudaconv::gst {
 
 struct Unref {
   void operator()(GstBuffer *buffer) const { gst_buffer_unref(buffer); }
-  void operator()(GstBufferList *list) const { gst_buffer_list_unref(list); }
   void operator()(GstEvent *event) const { gst_event_unref(event); }
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
   void operator()(GstQuery *query) const { gst_query_unref(query); }

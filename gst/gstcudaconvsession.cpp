@@ -20,9 +20,6 @@ constexpr guint kFramesThatPay = 4;
 // The time between two frames where the caps have no framerate.
 constexpr GstClockTime kUnknownDuration = GST_SECOND / 30;
 
-// The most frames without known regions whose metas are kept until there is memory to read them.
-constexpr guint kMostMissed = 256;
-
 // Nanoseconds of device time a frame. With slower filters, two frames in flight keep the GPU busy, and more would only
 // prolong the wait when the element stops. With faster ones, and no copies to wait for, frames come faster than threads
 // can be woken: then the most are in flight that the property allows.
@@ -342,11 +339,10 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   if (!context) return {};
   const RoiSettings &roi = context->settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
-  note_missed(segment, waiting);
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
   find_regions(*context, buffer, &frame);
   complain_of_types(type_watch_.look(buffer, roi, frame.own, frame.time));
-  hold(*context, frame_size(context->info), segment, waiting, frame);
+  hold(*context, segment, waiting, frame);
   last_time_ = frame.time;
   if (roi.meta && roi.lookahead && !frame.is_timed)
     complain_once("timestamps", "roi-lookahead has no effect on frames that have neither timestamp nor duration");
@@ -356,14 +352,14 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
                          std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame) {
   find_regions(context, buffer, frame);
-  hold(context, frame_size(context.info), segment, waiting, *frame, drops);
+  hold(context, segment, waiting, *frame, drops);
 }
 
-void Session::hold(const StreamContext &context, FrameSize size, const GstSegment &segment,
-                   std::optional<RoiHistory::Span> waiting, const FrameRegions &frame, bool again) {
+void Session::hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
+                   const FrameRegions &frame, bool again) {
   const RoiSettings &roi = context.settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) return;
-  held_.set_frame_size(size);
+  held_.set_frame_size(frame_size(context.info));
   const int64_t last = last_time_.value_or(frame.time);
   RoiHistory::Span open = {last, last};
   if (waiting) open.add(*waiting);
@@ -374,6 +370,7 @@ RoiList Session::regions_in_force(const StreamContext &context, const FrameRegio
                                   bool *marked) {
   const RoiTimes times = times_of(context.settings.roi, segment);
   RoiList list = times.before || times.after ? held_.in_force(frame.time, times, frame.own) : frame.own;
+  list.everywhere |= missed_ && missed_->is_in_force({frame.time, frame.time}, times);
   const double grow = context.settings.roi.grow;
   const auto is_seen = [&](const Region &r) { return !is_outside(grown(r, grow), frame_size(context.info)); };
   const auto is_mask_seen = [&](const auto &m) { return is_seen(m->mask.box); };
@@ -400,38 +397,13 @@ void Session::count_early(const char *why) {
   complain_once(why, std::string(why) + ": frames leave early, with the regions known so far");
 }
 
-void Session::miss_regions(GstBuffer *buffer) noexcept {
-  // GLib's functions never throw: without memory they end the process.
+void Session::miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept {
   const std::shared_ptr<const StreamContext> context = this->context();
   if (!context) return;
-  if (!missed_) missed_.reset(gst_buffer_list_new());
-  // Behind kMostMissed, the first frame and the latest stand for all: with GST_BUFFER_FLAG_CORRUPTED, all is hidden.
-  const guint missed = gst_buffer_list_length(missed_.get());
-  if (missed == kMostMissed + 2) gst_buffer_list_remove(missed_.get(), missed - 1, 1);
-  GstBuffer *metas = gst_buffer_new();
-  gst_buffer_copy_into(metas, buffer, static_cast<GstBufferCopyFlags>(GST_BUFFER_COPY_METADATA), 0, -1);
-  if (missed >= kMostMissed)
-    GST_BUFFER_FLAG_SET(metas, GST_BUFFER_FLAG_CORRUPTED);
-  else
-    GST_BUFFER_FLAG_UNSET(metas, GST_BUFFER_FLAG_CORRUPTED);
-  const FrameSize size = frame_size(context->info);
-  GST_BUFFER_OFFSET(metas) = size.width;
-  GST_BUFFER_OFFSET_END(metas) = size.height;
-  gst_buffer_list_add(missed_.get(), metas);
-}
-
-void Session::note_missed(const GstSegment &segment, std::optional<RoiHistory::Span> waiting) {
-  const std::shared_ptr<const StreamContext> context = this->context();
-  while (context && missed_ && gst_buffer_list_length(missed_.get()) > 0) {
-    GstBuffer *buffer = gst_buffer_list_get(missed_.get(), 0);
-    FrameRegions frame = timed(buffer, *context, segment, last_time_);
-    find_regions(*context, buffer, &frame);
-    frame.own.everywhere |= GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
-    hold(*context, {static_cast<int>(GST_BUFFER_OFFSET(buffer)), static_cast<int>(GST_BUFFER_OFFSET_END(buffer))},
-         segment, waiting, frame);
-    last_time_ = frame.time;
-    gst_buffer_list_remove(missed_.get(), 0, 1);
-  }
+  const int64_t time = timed(buffer, *context, segment, last_time_).time;  // allocates nothing
+  last_time_ = time;
+  if (!missed_) missed_ = {time, time};
+  missed_->add({time, time});
 }
 
 void Session::forget_regions() {

@@ -68,10 +68,9 @@ class Session {
   // Notes the regions of a frame that waits once more, for other settings. `drops`: instead of those noted at its time.
   void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
                   std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame);
-  // Notes a frame that note_regions() could not be called for, or that it failed on. The next frame tries again.
-  void miss_regions(GstBuffer *buffer) noexcept;
-  // Tries again at once.
-  void note_missed(const GstSegment &segment, std::optional<RoiHistory::Span> waiting);
+  // Notes a frame that note_regions() could not be called for, or that it failed on: for as long as its regions would
+  // be in force, all of each frame is a region.
+  void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
   // The regions in force for a frame that leaves, from the metas of all frames that count. `*marked` is set if any of
   // them is in the picture.
   RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
@@ -122,8 +121,8 @@ class Session {
   void complain_of_numbers(const std::string &text);
   void find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
   void post_report(std::optional<int64_t> time, bool ended);
-  void hold(const StreamContext &context, FrameSize size, const GstSegment &segment,
-            std::optional<RoiHistory::Span> waiting, const FrameRegions &frame, bool again = false);
+  void hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
+            const FrameRegions &frame, bool again = false);
   void forget_regions();
 
   GstElement *const element_;
@@ -149,9 +148,8 @@ class Session {
   RoiHistory held_;                   // the regions of all frames that count, where roi-hold or roi-lookahead is set
   std::optional<int64_t> last_time_;  // of the last frame
   RoiTypeWatch type_watch_;
-  // The metas of frames whose regions are still to be held. Their offsets are the frame's size.
-  Ref<GstBufferList> missed_;
-  std::set<std::string> complaints_;  // warnings posted, and properties that need none
+  std::optional<RoiHistory::Span> missed_;  // the times of frames whose regions are not known
+  std::set<std::string> complaints_;        // warnings posted, and properties that need none
   struct Warning {
     std::string text;
     gint64 at;  // microseconds
