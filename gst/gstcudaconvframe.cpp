@@ -34,7 +34,7 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
   if (meta && (format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
     return std::string("has a GstVideoMeta of format ") + format_text(format_of(*meta)) + ", but its caps say " +
-           GST_VIDEO_INFO_NAME(&info);
+           GST_VIDEO_INFO_NAME(&info) + "; elements that change the format must change both, as videoconvert does";
   const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
   // A meta may give any size up to the largest guint; caps only have sizes of a gint.
   const gint64 width = meta ? std::min<guint>(meta->width, G_MAXINT) : static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info));
@@ -131,9 +131,6 @@ MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info
   std::string why = contradiction(buffer, info, &place);
   if (why.empty()) why = shortage(buffer, info, layout, &place);
   if (why.empty()) return place;
-  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
-  if (access & GST_MAP_READ && meta && format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info))
-    throw FormatError("An input buffer " + why + ".", format_of(*meta));
   refuse(access, why);
 }
 

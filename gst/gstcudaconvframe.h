@@ -19,13 +19,6 @@ class FrameError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown where the GstVideoMeta of a buffer is of another format than its caps.
-class FormatError : public FrameError {
- public:
-  FormatError(const std::string &text, guint meta_format) : FrameError(text), format(meta_format) {}
-  const guint format;  // of the meta; as a number, since a meta may have any
-};
-
 // The kind of memory of a buffer, for its FrameView.
 struct BufferMemory {
   bool on_device = false;

@@ -3,8 +3,6 @@
 
 #include <gst/video/video.h>
 
-#include <utility>
-
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvref.h"
@@ -56,29 +54,6 @@ GstCaps *fixate(GstCaps *caps, GstCaps *othercaps, bool cuda) {
   return gst_caps_fixate(othercaps);
 }
 
-// The source pad of an element that a sink pad is linked to, also across the edges of bins.
-Ref<GstPad> source_of(Ref<GstPad> sinkpad) {
-  Ref<GstPad> pad(gst_pad_get_peer(sinkpad.get()));
-  while (pad && GST_IS_PROXY_PAD(pad.get())) {
-    if (GST_IS_GHOST_PAD(pad.get())) {
-      pad.reset(gst_ghost_pad_get_target(GST_GHOST_PAD(pad.get())));
-    } else {
-      const Ref<GstPad> ghost(GST_PAD(gst_proxy_pad_get_internal(GST_PROXY_PAD(pad.get()))));
-      pad.reset(ghost ? gst_pad_get_peer(ghost.get()) : nullptr);
-    }
-  }
-  return pad;
-}
-
-// The sink pad that the data of a source pad come from.
-Ref<GstPad> input_of(GstPad *srcpad) {
-  Ref<GstPad> sinkpad;
-  g_autoptr(GstIterator) links = gst_pad_iterate_internal_links(srcpad);
-  g_auto(GValue) item = G_VALUE_INIT;
-  if (links && gst_iterator_next(links, &item) == GST_ITERATOR_OK) sinkpad.reset(GST_PAD(g_value_dup_object(&item)));
-  return sinkpad;
-}
-
 }  // namespace
 
 GstCaps *fixate_same_memory(GstCaps *caps, GstCaps *othercaps) {
@@ -111,19 +86,6 @@ bool answer_device_query(GstQuery *query, int device) {
   if (!structure || !gst_structure_has_name(structure, kDeviceQuery)) return false;
   gst_structure_set(gst_query_writable_structure(query), "device-id", G_TYPE_INT, device, nullptr);
   return true;
-}
-
-std::string find_converter(GstPad *sinkpad, guint format) {
-  const std::string name = format_text(format);
-  Ref<GstPad> pad(GST_PAD(gst_object_ref(sinkpad)));
-  while (const Ref<GstPad> source = source_of(std::move(pad))) {
-    pad = input_of(source.get());
-    const Ref<GstCaps> caps(pad ? gst_pad_get_current_caps(pad.get()) : nullptr);
-    if (!caps) break;
-    const gchar *arrives = gst_structure_get_string(gst_caps_get_structure(caps.get(), 0), "format");
-    if (arrives && arrives == name) return GST_OBJECT_NAME(GST_OBJECT_PARENT(source.get()));
-  }
-  return {};
 }
 
 bool takes_crop_meta(GstPad *srcpad) {

@@ -6,8 +6,6 @@
 
 #include <gst/gst.h>
 
-#include <string>
-
 namespace cudaconv::gst {
 
 // Fixates the caps of the source pad, that is, chooses the memory. Downstream takes `othercaps`; the input has `caps`.
@@ -27,9 +25,5 @@ bool answer_device_query(GstQuery *query, int device);
 
 // Asks, by an ALLOCATION query with the source pad's current caps, whether downstream takes GstVideoCropMeta.
 bool takes_crop_meta(GstPad *srcpad);
-
-// The name of the element upstream that changes frames of `format` to the one that arrives here; empty where there is
-// none.
-std::string find_converter(GstPad *sinkpad, guint format);
 
 }  // namespace cudaconv::gst

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "gstcudaconvmessages.h"
@@ -541,14 +540,7 @@ GstFlowReturn Path::filter(Waiting item) {
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Filter) regions.everywhere = true;
   auto frame = std::make_unique<Frame>();
   frame->context = context;
-  try {
-    frame->place = MappedFrame::find(in.get(), context->info, context->kind_of(in.get()).layout, GST_MAP_READ);
-  } catch (const FormatError &e) {
-    const std::string converter = find_converter(trans_->sinkpad, e.format);
-    if (converter.empty()) throw;
-    throw FrameError(e.what() + (" " + converter) +
-                     " has changed the format but not the meta. Use videoconvert instead.");
-  }
+  frame->place = MappedFrame::find(in.get(), context->info, context->kind_of(in.get()).layout, GST_MAP_READ);
   try {
     frame->views = session_.plan_regions(*context, in.get(), regions, flight_.stopped());
   } catch (const Error &e) {
