@@ -56,7 +56,6 @@ bool Session::start() {
   memory_error_.clear();
   forget_regions();
   complaints_.clear();
-  refused_.clear();
   numbers_.clear();
   type_watch_.reset();
   last_time_.reset();
@@ -177,8 +176,7 @@ bool Session::find_memory_device() {
 // the element.
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
   complain_of_unused(context->settings);
-  const std::string &regions = context->roi.complaint();
-  if (!regions.empty()) complain_of_numbers(regions);
+  complain_of_regions(context->roi.complaint());
   for (const bool interlaced : {false, true})
     for (const FrameKind &kind : context->kinds[interlaced])
       for (const View &view : kind.views)
@@ -209,34 +207,31 @@ void Session::complain_once(const std::string &about, const std::string &text) {
   if (complaints_.insert(about).second) post_warning(element_, text.c_str(), "the stream goes on");
 }
 
-// Posts a warning whose numbers may change with each frame, as an application makes them that moves a region: at most
-// once a second, and not twice with the same numbers. The log has the others.
-void Session::complain_of_numbers(const std::string &text) {
-  const std::string about = without_numbers(text);
+// Posts a warning whose numbers may change with each frame, as a slider, a controller or a region that moves makes
+// them: at most once a second where only the numbers of `about` change, and not twice with the same text unless it
+// `repeats`. The log has the others.
+void Session::complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats) {
   const gint64 now = g_get_monotonic_time();
-  const auto [last, is_new] = numbers_.try_emplace(about);
-  if (!is_new && last->second.text == text) return;
+  const auto [last, is_new] = numbers_.try_emplace(without_numbers(about));
+  if (!is_new && !repeats && last->second.text == text) return;
   if (!is_new && now - last->second.at < G_USEC_PER_SEC) {
     GST_WARNING_OBJECT(element_, "%s", text.c_str());
     return;
   }
   last->second = {text, now};
-  post_warning(element_, text.c_str(), "the stream goes on");
+  post_warning(element_, text.c_str(), debug);
 }
 
-// Warns of settings that cannot be carried out: at most once a second where only numbers change, as a controller or a
-// slider makes them. The log has the others.
+// Warns of regions, or of their strengths.
+void Session::complain_of_regions(const std::string &text) {
+  if (!text.empty()) complain_of_numbers(text, text, "the stream goes on", false);
+}
+
+// Warns of settings that cannot be carried out.
 void Session::warn_of_settings(const Settings &settings, const Error &e) {
   const std::string about =
-      mask_nick(settings.filter.mask) + without_numbers(settings.coefficients + settings.roi.rectangles + e.what());
-  const gint64 now = g_get_monotonic_time();
-  if (about == refused_ && now - refused_at_ < G_USEC_PER_SEC) {
-    GST_WARNING_OBJECT(element_, "%s", e.what());
-    return;
-  }
-  refused_ = about;
-  refused_at_ = now;
-  post_warning(element_, e.what(), "the last good settings stay in force");
+      mask_nick(settings.filter.mask) + settings.coefficients + settings.roi.rectangles + e.what();
+  complain_of_numbers(about, e.what(), "the last good settings stay in force", true);
 }
 
 bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
@@ -439,7 +434,7 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
                                                const std::atomic<bool> &cancelled) {
   std::vector<PlannedView> planned = context.plan_regions(buffer, found, cancelled);
-  if (context.strength && !context.strength->complaint().empty()) complain_of_numbers(context.strength->complaint());
+  if (context.strength) complain_of_regions(context.strength->complaint());
   return planned;
 }
 

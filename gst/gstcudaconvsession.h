@@ -118,7 +118,8 @@ class Session {
   void complain_of_unused(const Settings &settings);
   void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
-  void complain_of_numbers(const std::string &text);
+  void complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
+  void complain_of_regions(const std::string &text);
   void find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
   void post_report(std::optional<int64_t> time, bool ended);
   void hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
@@ -154,10 +155,8 @@ class Session {
     std::string text;
     gint64 at;  // microseconds
   };
-  std::map<std::string, Warning> numbers_;  // warnings with numbers, by their text without these
+  std::map<std::string, Warning> numbers_;  // warnings with numbers, by what they are about
   RoiCounts counts_;
-  std::string refused_;    // subject of the last warning of settings that cannot be carried out
-  gint64 refused_at_ = 0;  // when that was posted, in microseconds
 };
 
 }  // namespace cudaconv::gst
