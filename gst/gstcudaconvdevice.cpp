@@ -57,7 +57,6 @@ class BackendInContext : public Backend {
   }
 
   const char *name() const override { return backend_->name(); }
-  bool accepts_device_frames() const override { return backend_->accepts_device_frames(); }
   Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                 const std::atomic<bool> *cancelled) override {
     CurrentContext current(context_->gst.get());

@@ -49,7 +49,6 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual const char *name() const = 0;  // the nick of the property `backend`: "cpu" or "cuda"
-  virtual bool accepts_device_frames() const = 0;
 
   // Starts to filter `src` into `dst`. Only pixels in regions are filtered; masks read the pixels of `src` around them.
   // `src` and `dst` do not overlap. With active regions they may be the same memory; then only the pixels that regions

@@ -257,7 +257,6 @@ class CpuBackend : public Backend {
       : parallel_for_(std::move(parallel_for)), threads_(std::max(1, threads)) {}
 
   const char *name() const override { return "cpu"; }
-  bool accepts_device_frames() const override { return false; }
 
   using Backend::submit;
   Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,

@@ -43,7 +43,6 @@ class CudaBackend : public Backend {
   ~CudaBackend() override { synchronize_all(); }
 
   const char *name() const override { return "cuda"; }
-  bool accepts_device_frames() const override { return true; }
 
   Method method_of(const Plan &plan) const override { return resolve_method(plan, plan.passes[0]); }
 

@@ -305,7 +305,7 @@ class Runner {
  public:
   Runner(std::unique_ptr<Backend> backend, Report &report) : backend_(std::move(backend)), report_(report) {
 #ifdef HAVE_DEVICE_FRAMES
-    if (backend_->accepts_device_frames()) home_ = std::make_unique<DeviceFrames>();
+    if (std::string(backend_->name()) == "cuda") home_ = std::make_unique<DeviceFrames>();
 #endif
   }
 

@@ -53,7 +53,6 @@ class Harmful : public Backend {
     return ticket;
   }
   const char *name() const override { return backend_->name(); }
-  bool accepts_device_frames() const override { return false; }
   void retire(Ticket ticket) override { backend_->retire(ticket); }
   bool is_done(Ticket ticket) const override { return backend_->is_done(ticket); }
   Method method_of(const Plan &plan) const override { return backend_->method_of(plan); }
