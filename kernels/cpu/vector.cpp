@@ -58,13 +58,13 @@ const std::vector<const VectorLoops *> &vector_levels() {
 }
 
 const VectorLoops &vector_loops() {
-  static const VectorLoops &loops = []() -> const VectorLoops & {
+  static const VectorLoops *const loops = [] {
     const char *wanted = std::getenv("CUDACONV_VECTORS");
     for (const VectorLoops *level : vector_levels())
-      if (wanted && !std::strcmp(wanted, level->level)) return *level;
-    return *vector_levels().back();
+      if (wanted && !std::strcmp(wanted, level->level)) return level;
+    return vector_levels().back();
   }();
-  return loops;
+  return *loops;
 }
 
 }  // namespace cudaconv
