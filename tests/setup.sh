@@ -58,12 +58,16 @@ install_packages() {
     want_element h264parse gstreamer1.0-plugins-bad
   fi
   install_missing
-  pkg-config --atleast-version=1.22 gstreamer-1.0 ||
-    die "GStreamer 1.22 or newer is needed (Debian 12, Ubuntu 24.04); here is $(pkg-config --modversion gstreamer-1.0)"
+  check_gstreamer "$(pkg-config --modversion gstreamer-1.0)"
   # The analytics metas, which GStreamer has since 1.24. A build that cannot read them filters such frames whole.
   ! pkg-config --atleast-version=1.24 gstreamer-1.0 ||
     want_module gstreamer-analytics-1.0 libgstreamer-plugins-bad1.0-dev
   install_missing
+}
+
+check_gstreamer() { # VERSION
+  printf '%s\n' 1.22 "$1" | sort -CV ||
+    die "GStreamer 1.22 or newer is needed (Debian 12, Ubuntu 24.04); here is $1"
 }
 
 install_missing() {
@@ -85,6 +89,10 @@ install_missing() {
   echo "      installing (some minutes the first time): ${wanted[*]}"
   local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120)
   logged apt-update "${apt[@]}" update || die "apt-get could not update its package lists"
+  # An older system offers an older GStreamer. Nothing is installed there.
+  local offered
+  offered=$(apt-cache show --no-all-versions libgstreamer1.0-dev 2>/dev/null | sed -n 's/^Version: //p') || true
+  [[ " ${wanted[*]} " != *" libgstreamer1.0-dev "* || -z $offered ]] || check_gstreamer "$offered"
   logged apt-install "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" ||
     die "apt-get could not install ${wanted[*]}"
 }

@@ -22,7 +22,12 @@ wanted() (
   want_command() { missing+=("$2"); }
   want_module() { missing+=("$2"); }
   want_element() { missing+=("$2"); }
-  pkg-config() { printf '%s\n' "${1#--atleast-version=}" "$version" | sort -CV; }
+  pkg-config() {
+    case $1 in
+      --modversion) echo "$version" ;;
+      *) printf '%s\n' "${1#--atleast-version=}" "$version" | sort -CV ;;
+    esac
+  }
   command() { [ "$2" != nvcc ] && builtin command "$@"; }
   install_missing() { printf '%s\n' "${missing[@]}"; }
   install_packages | sort -u
@@ -32,6 +37,26 @@ wants() { # PACKAGE VERSION
   grep -qx "$1" "$scratch/wanted"
 }
 wants_none() { ! wants "$@"; }
+
+# Prints what install_missing says and runs where apt-get offers this GStreamer: installs VERSION
+installs() (
+  # shellcheck disable=SC2034  # setup.sh reads it
+  steps=1
+  . tests/setup.sh
+  missing=(libgstreamer1.0-dev)
+  dpkg-query() { true; }
+  apt-get() { true; }
+  sudo() { true; }
+  apt-cache() { echo "Version: $here"; }
+  logged() { echo "runs $*"; }
+  here=$1
+  install_missing
+)
+installs_nothing() {
+  installs "$1" >"$scratch/installs" 2>&1 && return 1
+  cat "$scratch/installs"
+  grep -q "GStreamer 1.22 or newer is needed.*here is $1" "$scratch/installs" && ! grep -q "runs apt-install" "$scratch/installs"
+}
 
 # Prints the package of an element, if setup.sh does not install it.
 package_of() { # ELEMENT
@@ -74,10 +99,12 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..7"
+echo "1..9"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
 expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
+expect "a system with an old GStreamer is told so, and stays as it is" installs_nothing 1.20.3-0ubuntu1.1
+expect "one with a newer GStreamer gets it" installs 1.24.2-1ubuntu0.2
 expect "launch lines name the packages of their elements" names_packages
 expect "OpenCV says nothing in launch lines" log_level OFF
 expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
