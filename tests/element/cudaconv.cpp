@@ -1508,8 +1508,7 @@ GST_START_TEST(bad_values_in_every_frame_are_not_a_warning_for_every_frame) {
   const Ref<GstBuffer> in = random_frame(info, random);
   Harness h("mask=box size=3", info);
   const gint64 before = g_get_monotonic_time();
-  int changes = 0;
-  for (int size = 4; size < 60; size++, changes++) {
+  for (int size = 4; size < 60; size++) {
     const std::string roi = std::to_string(5 - size) + ",0,1000,1000";  // from left of the picture on
     g_object_set(h.element(), "size", size, "roi", roi.c_str(), nullptr);
     const Ref<GstBuffer> out = h.filter(in.get());

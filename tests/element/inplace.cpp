@@ -2,7 +2,7 @@
 //
 // Tests frames in place: frames with regions, if the element has the only reference and downstream takes the buffer's
 // layout.
-#include <gst/video/gstvideopool.h>
+#include <gst/video/video.h>
 
 #include <atomic>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Implements the element's Device, and the tests' DeviceMemory, on the stand-in for the CUDA runtime.
-#include <gst/video/gstvideopool.h>
+#include <gst/video/video.h>
 
 #include <cuda_runtime.h>
 

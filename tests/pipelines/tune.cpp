@@ -156,8 +156,8 @@ bool shows(const std::string &settings, const std::vector<tune::Region> &outline
   const tune::Picture *picture = window->view().picture();
   const auto at = window->view().placement();
   if (at.scale_x != 1 || at.scale_y != 1) throw Failure("the picture is scaled");
-  const std::vector<uint8_t> &before = frame_of("mask=identity", picture->time),
-                             &after = frame_of(settings, picture->time);
+  const std::vector<uint8_t> before = frame_of("mask=identity", picture->time),
+                             after = frame_of(settings, picture->time);
   GdkPixbuf *shot = gdk_pixbuf_get_from_window(gtk_widget_get_window(widget("picture")), static_cast<int>(at.x),
                                                static_cast<int>(at.y), picture->width, picture->height);
   const int channels = gdk_pixbuf_get_n_channels(shot), stride = gdk_pixbuf_get_rowstride(shot);
