@@ -127,7 +127,7 @@ leaves_ass_out() { # WebM has no subtitles of this kind
   grep -q 'which .webm does not take, is left out' said && ! grep -qa S_TEXT ass.webm
 }
 fits_terminal() { # of 20 columns: a line that wraps would be printed again and again
-  python3 - "$player" <<'END'
+  TERM=xterm python3 - "$player" <<'END'
 import fcntl, os, pty, struct, sys, termios
 parent, child = pty.openpty()
 fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("4H", 10, 20, 0, 0))
