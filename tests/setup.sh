@@ -130,7 +130,7 @@ configure() {
   mkdir -p "$folder"
   # Meson looks for CUDA and GStreamer only when it configures, so new versions need a new configuration.
   state="$* $(nvcc --version 2>/dev/null | tail -n 1) $(pkg-config --modversion gstreamer-1.0)"
-  state+=" $(pkg-config --modversion gstreamer-analytics-1.0 2>/dev/null || true)"
+  state+=" $(pkg-config --modversion gstreamer-analytics-1.0 2>/dev/null || true) $(env | grep ^NVCC_ || true)"
   if [ ! -e "$folder/build.ninja" ]; then
     logged "${folder##*/}-setup" meson setup "$folder" "$@" || die "the build could not be configured"
   elif [ ! -e "$folder/configured" ]; then
@@ -139,6 +139,7 @@ configure() {
     logged "${folder##*/}-setup" meson setup --reconfigure "$folder" "$@" ||
       die "the build could not be configured. $(fresh_start "$folder")"
   fi
+  sed -n 's/^Message: \(Building for the CPU only\)/      \1/p' "build/${folder##*/}-setup.log" 2>/dev/null || true
   echo "$state" >"$folder/configured"
 }
 

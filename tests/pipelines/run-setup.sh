@@ -95,11 +95,20 @@ needs_mounts() { # what build.sh says where it may not mount
   echo "exit code $code: $output"
   [ "$code" = 77 ] && [[ $output == *"outside of the container"*CAP_SYS_ADMIN* ]]
 }
+says_why_nvcc_is_left_out() {
+  # shellcheck disable=SC2016  # sh expands it
+  with_program nvcc '[ "$*" = --version ] && echo "Cuda compilation tools, release 13.0, V13.0.88" && exit
+    echo "host_config.h:137:2: error: this compiler is too new" >&2; exit 1' \
+    meson setup "$scratch/build" -Dtests=disabled -Dbench=disabled -Dtune=disabled | tee "$scratch/setup-log"
+  grep -qx "Message: Building for the CPU only: nvcc 13.0 .*: this compiler is too new" "$scratch/setup-log"
+}
+no_meson=
+command -v meson >/dev/null || no_meson="no meson on the PATH"
 no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..9"
+echo "1..10"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
 expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
@@ -108,5 +117,6 @@ expect "one with a newer GStreamer gets it" installs 1.24.2-1ubuntu0.2
 expect "launch lines name the packages of their elements" names_packages
 expect "OpenCV says nothing in launch lines" log_level OFF
 expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
+expect_unless "$no_meson" "an nvcc that does not work is left out, with the reason" says_why_nvcc_is_left_out
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
 finish
