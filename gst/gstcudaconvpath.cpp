@@ -152,7 +152,8 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));
   GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] { return prepare(is_discont, std::move(buffer)); });
   if (flow == GST_FLOW_OK) return flow;
-  // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now.
+  // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now. A
+  // handler may have stopped the element, which then has no caps.
   if (flow == GST_FLOW_NOT_NEGOTIATED && (stopped || flight_.interrupted_since(interruptions)))
     flow = GST_FLOW_FLUSHING;
   if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get(), trans_->segment);
@@ -193,7 +194,7 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
   now_ = arrived_.time;
-  return flow;
+  return flow == GST_FLOW_OK && !context_ ? GST_FLOW_NOT_NEGOTIATED : flow;
 }
 
 // Notes how late the frame that has arrived is. Counts frames that left by the clock, if it belongs to their

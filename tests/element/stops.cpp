@@ -202,7 +202,9 @@ GST_START_TEST(handlers_of_messages_stop_the_element) {
             } else {
               GstBuffer *early = gst_buffer_new_allocate(nullptr, kSize, nullptr);
               draw(early, 0);  // time jumps back, which lets all frames go
-              gst_harness_push(h.get(), early);
+              const GstFlowReturn flow = gst_harness_push(h.get(), early);
+              fail_unless(flow == GST_FLOW_OK || flow == GST_FLOW_FLUSHING, "%s: %s", settings,
+                          gst_flow_get_name(flow));
             }
             const bool was_called = handler.left < 0;
             while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h.get()))) {
