@@ -189,10 +189,8 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
                         device->id());
     pool.reset();
   }
-  if (pool && needs.frames > 1) {
-    count.min += needs.frames;
-    if (count.max) count.min = std::min(count.min, count.max);
-  }
+  if (pool && needs.frames > 1) count.min += needs.frames;
+  if (count.max) count.min = std::min(count.min, count.max);
   if (pool && !configure_pool(pool.get(), device, nullptr, caps, &size, count)) {
     GST_DEBUG_OBJECT(element, "downstream's %" GST_PTR_FORMAT " cannot be configured", pool.get());
     pool.reset();

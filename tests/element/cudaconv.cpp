@@ -791,6 +791,18 @@ GST_START_TEST(a_pool_that_alters_its_configuration_is_used) {
 }
 GST_END_TEST;
 
+GST_START_TEST(a_pool_of_at_least_more_buffers_than_at_most_is_used) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const Ref<GstBufferPool> pool(gst_video_buffer_pool_new());
+  Harness h("mask=gauss5");
+  offer_pool(h, pool.get(), 2, 9);
+  h.set_caps(info);
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+}
+GST_END_TEST;
+
 // A pool that has memory for one buffer only.
 struct DryPool {
   GstBufferPool parent;
@@ -2185,6 +2197,7 @@ Suite *make_suite() {
   tcase_add_test(tc, no_pool_is_made_if_none_is_needed);
   tcase_add_test(tc, downstream_that_knows_no_strides_gets_the_default_ones);
   tcase_add_test(tc, a_pool_that_alters_its_configuration_is_used);
+  tcase_add_test(tc, a_pool_of_at_least_more_buffers_than_at_most_is_used);
   tcase_add_test(tc, a_pool_without_memory_is_an_error_message);
   tcase_add_test(tc, neighbours_are_told_when_passthrough_comes_and_goes);
   tcase_add_test(tc, upstream_is_asked_for_the_metas_that_are_kept);

@@ -605,22 +605,22 @@ Blocked::Blocked(Harness &h) : pad_(gst_pad_get_peer(h.get()->sinkpad)) {
       [](GstPad *, GstPadProbeInfo *, gpointer) { return GST_PAD_PROBE_OK; }, nullptr, nullptr);
 }
 
-void offer_pool(Harness &h, GstBufferPool *pool, guint max) {
+void offer_pool(Harness &h, GstBufferPool *pool, guint max, guint min) {
   struct Offer {
     GstBufferPool *pool;
-    guint max;
+    guint max, min;
   };
   const auto answer = [](GstPad *, GstPadProbeInfo *info, gpointer data) {
     GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
     if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return GST_PAD_PROBE_OK;
     const auto *offer = static_cast<Offer *>(data);
-    gst_query_add_allocation_pool(query, offer->pool, 0, 1, offer->max);
+    gst_query_add_allocation_pool(query, offer->pool, 0, offer->min, offer->max);
     gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
     return GST_PAD_PROBE_HANDLED;
   };
   gst_pad_add_probe(h.get()->sinkpad,
                     static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PUSH), answer,
-                    new Offer{pool, max}, [](gpointer offer) { delete static_cast<Offer *>(offer); });
+                    new Offer{pool, max, min}, [](gpointer offer) { delete static_cast<Offer *>(offer); });
 }
 
 namespace {

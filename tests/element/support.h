@@ -245,9 +245,9 @@ class Blocked {
   gulong probe_;
 };
 
-// Answers the element's ALLOCATION queries instead of the harness, with GstVideoMeta and this pool of at most `max`
-// buffers (0: any number). The caller keeps its reference to the pool.
-void offer_pool(Harness &h, GstBufferPool *pool, guint max = 0);
+// Answers the element's ALLOCATION queries instead of the harness, with GstVideoMeta and this pool of at least `min`
+// and at most `max` buffers (0: any number). The caller keeps its reference to the pool.
+void offer_pool(Harness &h, GstBufferPool *pool, guint max = 0, guint min = 1);
 
 // Runs an element for each of `properties`, all at the same time, in separate threads. The environment variable
 // CUDACONV_TEST_FRAMES is the number of small frames that each filters, 500 by default. Fails the test if a frame is
