@@ -197,6 +197,15 @@ FrameView MappedFrame::view_from(int x, int y) const {
   return view;
 }
 
+void MappedFrame::repeat_rows(const FrameLayout &complete, const FrameLayout &all) const {
+  for (int p = 0; p < all.planes; p++)
+    for (int y = complete.plane[p].height; y < all.plane[p].height; y++) {
+      const PlaneView &plane = view_.plane[all.plane[p].memory_plane];
+      uint8_t *const row = plane.data + y * plane.pitch;
+      std::memcpy(row, row - std::min(y, 2) * plane.pitch, row_bytes(all.plane[p]));
+    }
+}
+
 // Sets where plane `i` of the view begins: at the sample for the first pixel, which may be subsampled. In packed
 // formats with subsampled chroma that is the start of the pixel's macropixel.
 void MappedFrame::place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place) {

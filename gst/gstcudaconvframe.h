@@ -56,6 +56,8 @@ class MappedFrame {
   // The view from pixel x, y of the frame on, which begins a pixel of every plane and, in subsampled planes, of the
   // same field.
   FrameView view_from(int x, int y) const;
+  // Fills the rows that `all` has more than `complete`: with the last row of their field.
+  void repeat_rows(const FrameLayout &complete, const FrameLayout &all) const;
 
  private:
   void map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags);

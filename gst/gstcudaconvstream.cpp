@@ -75,14 +75,14 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
   if (GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SEPARATED)
     throw Error(Error::Kind::Format, "multiview-mode=separated is not supported");
   const FilterSettings filter = settings.complete();
-  const auto layout_of = [&](const GstVideoInfo &picture, bool interlaced) {
+  const auto layout_of = [&](const GstVideoInfo &picture, bool interlaced, bool in_cuda_memory) {
     FrameLayout layout;
     if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
       throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) +
                                            " is not supported; convert it with videoconvert");
     // CUDA memory has no room for rows that only interlaced frames have, see loses_rows_in_cuda_memory().
     for (PlaneLayout &plane : layout.plane)
-      if (cuda_in || cuda_out)
+      if (in_cuda_memory)
         plane.height = std::min(plane.height, GST_VIDEO_SUB_SCALE(plane.sub_y, GST_VIDEO_INFO_HEIGHT(&picture)));
     return layout;
   };
@@ -94,12 +94,13 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
     for (const bool packed : {false, true}) {
       if (packed ? !stereo : stereo && !may_be_mono) continue;
       FrameKind &kind = kinds[interlaced][packed];
-      kind.layout = layout_of(info, interlaced);
+      kind.layout = layout_of(info, interlaced, cuda_in || cuda_out);
+      kind.output = layout_of(info, interlaced, cuda_out);
       for (const GstVideoRectangle &r : pictures_of(info, kind.layout, packed)) {
         GstVideoInfo picture = info;
         picture.width = r.w;
         picture.height = r.h;
-        FrameLayout layout = layout_of(picture, interlaced);
+        FrameLayout layout = layout_of(picture, interlaced, cuda_in || cuda_out);
         // GStreamer 1.22 has no room for the last row of chroma of some interlaced frames; nor has the last view then.
         for (int p = 0; p < layout.planes; p++) {
           const PlaneLayout &whole = kind.layout.plane[p];
@@ -178,8 +179,9 @@ void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFla
   }
   // GStreamer forgets that writes are pending before it waits for them: another holder of the memory may be waiting.
   const bool known = gst_buffer_is_writable(buffer) && gst_buffer_is_all_memory_writable(buffer);
-  const FrameLayout &layout = context->kind_of(buffer).layout;
+  const FrameKind &kind = context->kind_of(buffer);
   const bool is_input = access & GST_MAP_READ;
+  const FrameLayout &layout = is_input ? kind.layout : kind.output;
   const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
   mapped.emplace(buffer, context->info, layout, found, access, memory);
   // After mapping: mapping uploads on the stream what the CPU has written, without waiting.
@@ -224,6 +226,8 @@ void Frame::retire() {
   tickets.clear();
   if (left && !in) views.resize(left);
   if (why) std::rethrow_exception(why);
+  const FrameKind &kind = context->kind_of(out.get());
+  if (in && out_map) out_map->repeat_rows(kind.layout, kind.output);
 }
 
 bool Frame::is_done() const {

@@ -57,6 +57,7 @@ struct PlannedView {
 
 struct FrameKind {
   FrameLayout layout;  // of the whole frame
+  FrameLayout output;  // of the result, with rows that CUDA memory at the input lacks
   std::vector<View> views;
 };
 

@@ -62,7 +62,27 @@ GstVideoInfo interlaced_info(const char *format, int height) {
   return info;
 }
 
-// GStreamer's CUDA memory lacks the row of chroma that only interlaced frames have. The others are filtered.
+// Checks that the rows of chroma from `rows` on are like the last row of their field.
+void check_rows_are_repeated(GstBuffer *buffer, const GstVideoInfo &info, int rows) {
+  GstVideoFrame frame;
+  fail_unless(gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ));
+  for (int c = 1; c < 3; c++) {
+    const FrameLayout all = layout_of(info);
+    const int stride = GST_VIDEO_FRAME_COMP_STRIDE(&frame, c);
+    const auto *const data = static_cast<const uint8_t *>(GST_VIDEO_FRAME_COMP_DATA(&frame, c));
+    for (int y = rows; y < all.plane[1].height; y++)
+      for (int x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH(&frame, c); x++) {
+        const auto *const sample = data + y * stride + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
+        const auto *const above = sample - std::min(y, 2) * stride;
+        fail_unless(!memcmp(sample, above, GST_VIDEO_FRAME_COMP_DEPTH(&frame, c) > 8 ? 2 : 1), "component %d: %d, %d",
+                    c, x, y);
+      }
+  }
+  gst_video_frame_unmap(&frame);
+}
+
+// GStreamer's CUDA memory lacks the row of chroma that only interlaced frames have. The others are filtered. In system
+// memory the last row of the same field stands for it.
 GST_START_TEST(interlaced_frames_have_the_rows_of_cuda_memory) {
   Random random = seeded();
   for (const char *format : {"NV12", "I420", "P010_10LE"})
@@ -79,6 +99,7 @@ GST_START_TEST(interlaced_frames_have_the_rows_of_cuda_memory) {
             const Ref<GstBuffer> in = random_frame(info, random);
             const Ref<GstBuffer> out = h->filter(device_in ? device->copy(in.get(), info).get() : in.get());
             assert_filtered(in.get(), out.get(), info, layout, properties);
+            if (!device_out) check_rows_are_repeated(out.get(), info, layout.plane[1].height);
           }
 }
 GST_END_TEST;
