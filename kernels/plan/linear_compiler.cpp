@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cfloat>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "error.h"
@@ -411,18 +413,29 @@ void factorise(IntegerMask &mask, int width, int height) {
   mask.column = std::move(column);
 }
 
+int64_t bias_offset(double bias, int depth, int64_t divisor) {
+  constexpr int kBits = DBL_MANT_DIG;
+  int exponent;
+  const auto mantissa = static_cast<int64_t>(std::ldexp(std::frexp(bias, &exponent), kBits));
+  const int shift = kBits - exponent - depth;
+  if (shift > 126) return 0;
+  const Int128 product = Int128{std::abs(mantissa)} * divisor, half = Int128{1} << (shift - 1);
+  const auto offset = static_cast<int64_t>((product + half) >> shift);
+  return bias < 0 ? -offset : offset;
+}
+
 Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, bool wide) {
   Rounding r;
   r.max = (1 << depth) - 1;
   r.half = divisor / 2;
-  r.offset = std::llround(static_cast<long double>(bias) * (r.max + 1) * divisor);
+  r.offset = bias_offset(bias, depth, divisor);
   r.limit = (static_cast<int64_t>(r.max) + 1) * divisor - 1;
   r.absolute = absolute;
   r.wide = wide;
   const int bits = wide ? 64 : 32;
   const int log = ceil_log2(divisor);
   const int power = bits - 1 + log;  // magic = ceil(2^power / divisor) then takes at most `bits` bits
-  const unsigned __int128 numerator = static_cast<unsigned __int128>(1) << power;
+  const Uint128 numerator = Uint128{1} << power;
   r.magic = static_cast<uint64_t>((numerator + divisor - 1) / divisor);
   r.shift = power - bits;
   return r;

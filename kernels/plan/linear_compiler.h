@@ -14,6 +14,10 @@ namespace cudaconv {
 // Largest divisor: up to it, sums of 16-bit samples fit 63 bits at every scale in use.
 constexpr double kLargestDivisor = 0x1p32;
 
+// The bias in units of 1 / divisor codes, rounded to the nearest integer: exact integer arithmetic, since machines
+// differ in long double. `bias`: -1 to 1.
+int64_t bias_offset(double bias, int depth, int64_t divisor);
+
 // Rounds sums with this divisor to samples of `depth` bits. `wide`: sums take 64 bits.
 Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, bool wide);
 

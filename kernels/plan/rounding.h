@@ -10,6 +10,9 @@
 
 namespace cudaconv {
 
+__extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
+
 // The rounding is out = clamp(floor((v + offset [absolute value] + half) / divisor), 0, max), divisor = 2 * half.
 //
 // Masks are scaled so that the divisor is even: half is then exact, and the rounding is to the nearest, halves up. The
@@ -62,7 +65,7 @@ CUDACONV_HOST_DEVICE inline uint64_t high_product(uint64_t a, uint64_t b) {
 #ifdef __CUDA_ARCH__
   return __umul64hi(a, b);
 #else
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(a) * b) >> 64);
+  return static_cast<uint64_t>((static_cast<Uint128>(a) * b) >> 64);
 #endif
 }
 

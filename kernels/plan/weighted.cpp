@@ -240,7 +240,7 @@ class WeightedCompiler {
         Rounding r;
         r.half = static_cast<int64_t>(below);
         r.max = (1 << layout_.plane[p].channel[c].depth) - 1;
-        r.offset = std::llround(static_cast<long double>(s_.bias) * (r.max + 1) * 2 * below);
+        r.offset = bias_offset(s_.bias, layout_.plane[p].channel[c].depth, 2 * r.half);
         r.absolute = s_.negative == Negative::Absolute;
         r.wide = true;
         pass_.rounding[p][c] = r;

@@ -61,9 +61,6 @@ CUDACONV_HOST_DEVICE inline int alpha_at(const AlphaGrid &grid, int x, int y, At
   return (sum + n / 2) / n;
 }
 
-__extension__ using Int128 = __int128;
-__extension__ using Uint128 = unsigned __int128;
-
 CUDACONV_HOST_DEVICE inline float to_float(uint32_t v) {
   return static_cast<float>(v);
 }

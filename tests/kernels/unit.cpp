@@ -24,6 +24,7 @@
 #include "guarded_frame.h"
 #include "plan/border.h"
 #include "plan/chords.h"
+#include "plan/linear_compiler.h"
 #include "plan/maskparser.h"
 #include "plan/masks.h"
 #include "plan/plan.h"
@@ -224,6 +225,28 @@ void test_rounding() {
 }
 
 // ---- integer_sqrt ---------------------------------------------------------------------------------------------------
+
+// Products for which double, the long double of x86, or both round to another integer.
+void test_bias_offset() {
+  const struct {
+    double bias;
+    int depth;
+    int64_t divisor, offset;
+  } cases[] = {
+      {-0.418, 10, 1742970563136856, -746047176080594716},
+      {-0.885, 8, 7024445400920908, -1591458350032640932},
+      {0.965, 16, 33418273845944, 2113446494950913406},
+      {-1, 16, int64_t{1} << 45, -(int64_t{1} << 61)},
+      {0x1p-9, 8, 1, 1},
+      {-0x1p-9, 8, 1, -1},
+      {0x1.fffffffffffffp-10, 8, 1, 0},
+      {0x1p-1074, 16, int64_t{1} << 45, 0},
+      {0, 8, 2, 0},
+  };
+  for (const auto &c : cases)
+    expect_equal(c.offset, bias_offset(c.bias, c.depth, c.divisor),
+                 "bias_offset() of bias " + std::to_string(c.bias) + ", depth, divisor:" + text({c.depth, c.divisor}));
+}
 
 void test_integer_sqrt() {
   const auto check = [](uint64_t x) {
@@ -1214,6 +1237,7 @@ int unit() {
   test_border_index();
   test_border_properties();
   test_rounding();
+  test_bias_offset();
   test_integer_sqrt();
   test_refusals();
   test_texts();
