@@ -59,6 +59,17 @@ struct Modular<double> {
   using type = double;
 };
 
+// sum + a * b. Doubles are exact integers, so that a fused multiply-add, where it is fast, gives the same.
+template <typename Unsigned>
+CUDACONV_INLINE inline Unsigned add_product(Unsigned sum, Unsigned a, Unsigned b) {
+  return sum + a * b;
+}
+#if CUDACONV_VECTOR >= 32 || defined(__FP_FAST_FMA)
+CUDACONV_INLINE inline double add_product(double sum, double a, double b) {
+  return __builtin_fma(a, b, sum);
+}
+#endif
+
 // Items of a list that are processed at a time, so that their pointers stay in registers.
 constexpr int kGroup = 9;
 
@@ -85,8 +96,8 @@ void sum_group(const Tap<In> *taps, Out start, Out *out, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE {
     Out v = kFirst ? start : out[s];
     for (int k = 0; k < kCount; k++)
-      v = static_cast<Out>(static_cast<Unsigned>(v) +
-                           static_cast<Unsigned>(coefficient[k]) * static_cast<Unsigned>(in[k][s]));
+      v = static_cast<Out>(add_product(static_cast<Unsigned>(v), static_cast<Unsigned>(coefficient[k]),
+                                       static_cast<Unsigned>(in[k][s])));
     out[s] = v;
   });
 }

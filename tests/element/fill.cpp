@@ -45,7 +45,9 @@ GST_START_TEST(fill_color_is_converted_to_the_frames_colours) {
         Case{"P010_10LE", 0xffff0000, {326, 361, 960}}, Case{"I420_10BE", 0xffff0000, {326, 361, 960}},
         Case{"GRAY8", 0xff808080, {128}}, Case{"RGB10A2_LE", 0xff80ff00, {514, 1023, 0, 3}},
         Case{"ARGB64", 0x8000ff00, {0x8080, 0, 0xffff, 0}}, Case{"Y444", 0xffff0000, {63, 102, 240}, "2:3:0:0"},
-        Case{"Y444", 0xffff0000, {54, 99, 255}, "1:3:0:0"}, Case{"Y444", 0xffff0000, {63, 102, 240}, "2:0:0:0", 600}}) {
+        Case{"Y444", 0xffff0000, {54, 99, 255}, "1:3:0:0"}, Case{"Y444", 0xffff0000, {63, 102, 240}, "2:0:0:0", 600},
+        // The luma is midway between two codes. A fused multiply-add would round to the other code.
+        Case{"Y444", 0xff7bfbf9, {198, 146, 72}, "2:4:0:0"}, Case{"Y444", 0xffd9595b, {126, 110, 184}, "2:4:0:0"}}) {
     GstVideoInfo info = video_info(c.format, 9, c.height);
     if (c.colorimetry) fail_unless(gst_video_colorimetry_from_string(&info.colorimetry, c.colorimetry));
     FrameLayout layout = layout_of(info);
