@@ -264,7 +264,9 @@ std::unique_ptr<DeviceFinder> DeviceFinder::create() {
 }
 
 const std::vector<const char *> &cuda_memory_formats() {
-  static const std::vector<const char *> formats(std::begin(kCudaMemoryFormats), std::end(kCudaMemoryFormats));
+  // Never destroyed, like the map of rank_of().
+  static const auto &formats =
+      *new const std::vector<const char *>(std::begin(kCudaMemoryFormats), std::end(kCudaMemoryFormats));
   return formats;
 }
 

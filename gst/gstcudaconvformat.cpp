@@ -288,13 +288,14 @@ bool exclude(GstStructure *structure, const char *field, const char *text) {
   return some_left;
 }
 
-// The place of a format in kSystemFormats. Each caps query sorts by it, so a map keeps the places.
+// The place of a format in kSystemFormats. Each caps query sorts by it, so a map keeps the places. It is never
+// destroyed: elements may play while the process exits.
 size_t rank_of(const char *format) {
-  static const auto ranks = [] {
+  static const auto &ranks = *new const auto([] {
     std::unordered_map<std::string_view, size_t> map;
     for (const char *name : kSystemFormats) map.emplace(name, map.size());
     return map;
-  }();
+  }());
   const auto at = ranks.find(format);
   return at == ranks.end() ? ranks.size() : at->second;
 }

@@ -40,7 +40,8 @@ constexpr unsigned kAny = ~0u;
 }  // namespace
 
 const std::vector<Structure> &structures() {
-  static const std::vector<Structure> kStructures = {
+  // Never destroyed: threads may filter while the process exits.
+  static const auto &kStructures = *new const std::vector<Structure>{
       {"mosaic", kAny, {prepare_mosaic}},
       {"weighted", kAllSix, {prepare_weighted_strips, prepare_weighted_mma, prepare_weighted}},
       {"blur", kAllSix, {prepare_blur}},

@@ -86,7 +86,7 @@ bool cover_most(const std::vector<PartArea> &areas, const FrameParams &p) {
 
 DeviceLimits current_limits() {
   static std::mutex mutex;
-  static std::map<int, DeviceLimits> known;
+  static auto &known = *new std::map<int, DeviceLimits>;  // never destroyed: threads may filter while the process exits
   int device;
   check(cudaGetDevice(&device), "cudaGetDevice");
   const std::lock_guard<std::mutex> lock(mutex);

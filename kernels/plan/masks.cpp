@@ -62,12 +62,12 @@ struct MaskRow {
   std::vector<RealMask> fixed = {};  // masks whose numbers follow from no setting
 };
 
-const MaskRow &row_of(Mask mask) {
-  static const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
-  static const std::vector<double> log5 = {0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0};
+std::vector<MaskRow> mask_rows() {
+  const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
+  const std::vector<double> log5 = {0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0};
   // A 2x2 operator on the pixel and its right, lower and lower right neighbours, in a 3x3 window.
-  static const RealMask falling = square({0, 0, 0, 0, 1, 0, 0, 0, -1}), rising = square({0, 0, 0, 0, 0, 1, 0, -1, 0});
-  static const MaskRow kMasks[] = {
+  const RealMask falling = square({0, 0, 0, 0, 1, 0, 0, 0, -1}), rising = square({0, 0, 0, 0, 0, 1, 0, -1, 0});
+  return {
       {Mask::Identity, MaskKind::Identity, false, false},
       {Mask::Box3, MaskKind::Linear, false, false, {box({3, 3})}},
       {Mask::Box5, MaskKind::Linear, false, false, {box({5, 5})}},
@@ -108,7 +108,12 @@ const MaskRow &row_of(Mask mask) {
       {Mask::Fill, MaskKind::Fill, false, false},
       {Mask::Bilateral, MaskKind::Bilateral, false, false},
   };
-  for (const MaskRow &row : kMasks)
+}
+
+const MaskRow &row_of(Mask mask) {
+  // Never destroyed: threads may filter while the process exits.
+  static const auto &masks = *new const std::vector<MaskRow>(mask_rows());
+  for (const MaskRow &row : masks)
     if (row.mask == mask) return row;
   refuse("unknown mask " + std::to_string(static_cast<int>(mask)));
 }
