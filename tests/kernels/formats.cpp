@@ -21,6 +21,8 @@ struct Depth {
   int depth = 8, shift = 0;
 };
 constexpr Depth k8{}, k16{Container::U16, 16, 0}, k16BE{Container::U16BE, 16, 0};
+// ARGB64 has the byte order of the machine.
+constexpr Depth kNative16 = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? k16BE : k16;
 constexpr Depth kHigh10{Container::U16, 10, 6}, kLow10{Container::U16, 10, 0}, kLow10BE{Container::U16BE, 10, 0};
 constexpr Depth kLow12{Container::U16, 12, 0};
 constexpr Depth kHigh12{Container::U16, 12, 4}, kHigh12BE{Container::U16BE, 12, 4};
@@ -115,7 +117,7 @@ const std::vector<Format> &formats() {
       {"Y42B", [](int w, int h) { return planar(w, h, 1, 0, k8); }},
       {"ARGB64",
        [](int w, int h) {
-         return frame({plane(w, h, 0, k16, {A, Y, Y, Y})});
+         return frame({plane(w, h, 0, kNative16, {A, Y, Y, Y})});
        }},
       {"RGBx",
        [](int w, int h) {
