@@ -52,6 +52,7 @@ bool Session::start() {
     threads_ = wanted->threads;
     frames_in_flight_ = wanted->frames_in_flight;
   }
+  starts_++;
   caps_error_.clear();
   memory_error_.clear();
   forget_regions();
@@ -158,10 +159,9 @@ bool Session::find_memory_device() {
   std::string why = "it does not offer CUDA memory";
   std::shared_ptr<Device> device = finder_->open(element_, chosen_device_id_, &why);
   if (!device) {
-    if (memory_error_ != why)
+    if (std::exchange(memory_error_, why) != why)
       GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
                         ("CUDA memory was negotiated, but no CUDA device is usable: %s", why.c_str()), (nullptr));
-    memory_error_ = why;
     return false;
   }
   use(std::move(device), nullptr);
@@ -173,8 +173,9 @@ bool Session::find_memory_device() {
 
 // Makes `context` the current one. `serial` belongs to its settings. Returns false if the current one is no longer
 // `instead_of`, since the device of a frame in flight has failed meanwhile, or if a handler of a warning has stopped
-// the element.
+// the element, which may be running again.
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
+  const guint starts = starts_;
   complain_of_unused(context->settings);
   complain_of_regions(context->roi.complaint());
   for (const bool interlaced : {false, true})
@@ -183,7 +184,7 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
         GST_DEBUG_OBJECT(element_, "%s, %s frames, view at %d,%d: %s", context->engine->backend->name(),
                          interlaced ? "interlaced" : "progressive", view.x, view.y, describe(*view.plan).c_str());
   std::lock_guard<std::mutex> guard(lock_);
-  if (!started_ || (instead_of && context_.get() != instead_of)) return false;
+  if (!started_ || starts_ != starts || (instead_of && context_.get() != instead_of)) return false;
   tried_serial_ = serial;
   context_.swap(context);
   return true;
@@ -252,12 +253,13 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
       if (!previous || e.kind() != Error::Kind::Settings) throw;
       context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, previous->settings);
       if (!rejected) warn_of_settings(settings, e);
+      if (!this->context()) return false;  // a handler of the warning has stopped the element
     }
     caps_error_.clear();
     return install(std::move(context), published->serial);
   } catch (const Error &e) {
-    if (caps_error_ != e.what()) post_error(element_, e);
-    caps_error_ = e.what();
+    // Noted first: a handler of the error may start the element again, which clears it.
+    if (std::exchange(caps_error_, e.what()) != e.what()) post_error(element_, e);
   }
   return false;
 }

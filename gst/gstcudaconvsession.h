@@ -143,6 +143,7 @@ class Session {
   guint threads_ = 0, frames_in_flight_ = 0;  // the properties at the start
 
   // For the sink pad's streaming thread and state changes alone.
+  guint starts_ = 0;        // how often start() has been called
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;

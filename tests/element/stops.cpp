@@ -164,17 +164,39 @@ void check_stopped(GstElement *element, GstState state) {
 }
 
 GST_START_TEST(a_handler_stops_the_element_while_it_gets_caps) {
-  for (const GstState state : {GST_STATE_READY, GST_STATE_NULL}) {
-    Handler handler = {state, false, 0};
-    Harness h("mask=gauss5 sigma=3");  // a warning: sigma has no effect
-    const Ref<GstBus> bus(gst_element_get_bus(h.element()));
-    gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
-    const GstVideoInfo frames = info();
-    const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
+  for (const GstState state : {GST_STATE_READY, GST_STATE_NULL})
+    for (const bool starts_again : {false, true})
+      for (const bool has_caps : {false, true}) {
+        Handler handler = {state, starts_again, 0};
+        Harness h("mask=gauss5");
+        if (has_caps) h.set_caps(info());
+        // Without effect, or refused: a warning if there are good settings.
+        h.set(has_caps ? "mask=custom coefficients='1 2 x'" : "sigma=3");
+        const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+        gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
+        const GstVideoInfo frames = video_info("GRAY8", 64, 32);
+        const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
+        gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
+        check_stopped(h.element(), starts_again ? GST_STATE_PLAYING : state);
+        gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+      }
+}
+GST_END_TEST;
+
+// What fails again after that is an error again.
+GST_START_TEST(a_handler_of_an_error_starts_the_element_again) {
+  Handler handler = {GST_STATE_READY, true, 0};
+  Harness h("mask=custom coefficients='1 2 x'");
+  const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+  gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
+  const GstVideoInfo frames = info();
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
+  for (int errors = 1; errors <= 2; errors++) {
+    gst_harness_push_event(h.get(), gst_event_new_stream_start("again"));
     gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
-    check_stopped(h.element(), state);
-    gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+    fail_unless_equals_int(handler.left, -errors);
   }
+  gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
 }
 GST_END_TEST;
 
@@ -188,7 +210,7 @@ GST_START_TEST(handlers_of_messages_stop_the_element) {
     for (const bool starts_again : {false, true})
       for (const char *settings : kSettings)
         for (int left = 0; left < 3; left++)
-          for (const bool ends : {false, true}) {
+          for (const char *then : {"a frame", "other caps", "the end"}) {
             Handler handler = {state, starts_again, -1};
             Harness h(kWaits, info());
             const Ref<GstBus> bus(gst_element_get_bus(h.element()));
@@ -197,8 +219,12 @@ GST_START_TEST(handlers_of_messages_stop_the_element) {
             while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h.get()))) continue;
             handler.left = left;
             h.set(settings);
-            if (ends) {
+            if (!strcmp(then, "the end")) {
               gst_harness_push_event(h.get(), gst_event_new_eos());
+            } else if (!strcmp(then, "other caps")) {
+              const GstVideoInfo other = video_info("GRAY8", 64, 32);
+              const Ref<GstCaps> caps(gst_video_info_to_caps(&other));
+              gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
             } else {
               GstBuffer *early = gst_buffer_new_allocate(nullptr, kSize, nullptr);
               draw(early, 0);  // time jumps back, which lets all frames go
@@ -357,6 +383,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_probe_at_the_end_of_the_stream_stops_the_element);
   tcase_add_test(tc, a_probe_stops_the_element_in_its_own_thread);
   tcase_add_test(tc, a_handler_stops_the_element_while_it_gets_caps);
+  tcase_add_test(tc, a_handler_of_an_error_starts_the_element_again);
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, pads_change_at_the_same_time);
