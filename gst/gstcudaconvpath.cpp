@@ -110,6 +110,7 @@ void Path::update_settings() {
       if (!waiting.frame) continue;
       const bool is_first = times.insert(waiting.regions.time).second;
       session_.note_again(*now, waiting.frame.get(), trans_->segment, times_waiting(), is_first, &waiting.regions);
+      if (waiting_.empty()) return;  // a handler of a warning has stopped the element
     }
   }
   if (now->passthrough() != before->passthrough()) {

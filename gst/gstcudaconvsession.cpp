@@ -322,13 +322,13 @@ RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
 
 }  // namespace
 
-void Session::find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame) {
+// Returns a sentence for complain_of_metas().
+std::string Session::find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame) {
   std::string trouble;
   RoiTypeCounts types;
-  RoiList found = context.roi.find(buffer, &trouble, &types);
-  if (!trouble.empty()) complain_once("metas", trouble);
-  frame->own = std::move(found);
+  frame->own = context.roi.find(buffer, &trouble, &types);
   frame->types = std::move(types);
+  return trouble;
 }
 
 FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
@@ -337,7 +337,7 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   const RoiSettings &roi = context->settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
-  find_regions(*context, buffer, &frame);
+  complain_of_metas(find_regions(*context, buffer, &frame));
   complain_of_types(type_watch_.look(buffer, roi, frame.own, frame.time));
   hold(*context, segment, waiting, frame);
   last_time_ = frame.time;
@@ -348,8 +348,9 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
                          std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame) {
-  find_regions(context, buffer, frame);
+  const std::string trouble = find_regions(context, buffer, frame);
   hold(context, segment, waiting, *frame, drops);
+  complain_of_metas(trouble);  // last: a handler may stop the element, which drops the frame
 }
 
 void Session::hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
@@ -406,6 +407,10 @@ void Session::miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcep
 void Session::forget_regions() {
   held_.clear();
   missed_.reset();
+}
+
+void Session::complain_of_metas(const std::string &text) {
+  if (!text.empty()) complain_once("metas", text);
 }
 
 void Session::complain_of_types(const std::string &text) {

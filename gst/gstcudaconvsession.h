@@ -116,11 +116,12 @@ class Session {
   bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
   void warn_of_settings(const Settings &settings, const Error &e);
   void complain_of_unused(const Settings &settings);
+  void complain_of_metas(const std::string &text);
   void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
   void complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
   void complain_of_regions(const std::string &text);
-  void find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
+  std::string find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
   void post_report(std::optional<int64_t> time, bool ended);
   void hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
             const FrameRegions &frame, bool again = false);

@@ -277,6 +277,40 @@ GST_START_TEST(a_frame_with_metas_that_cannot_be_read_is_filtered_whole) {
 }
 GST_END_TEST;
 
+// Frames that wait are searched again when roi-meta is on again. Here a handler of the warning then stops the element,
+// which drops them.
+GST_START_TEST(a_handler_of_the_warning_stops_the_element) {
+  Harness h("mask=fill roi-meta=true roi-lookahead=1000000000", gray());
+  const auto push = [&](int n, bool marked) {
+    GstBuffer *frame = gst_buffer_new_allocate(nullptr, 48 * 32, nullptr);
+    GST_BUFFER_PTS(frame) = n * GST_MSECOND;
+    if (marked) add_relations(frame);
+    return gst_harness_push(h.get(), frame);
+  };
+  for (int i = 0; i < 4; i++) fail_unless_equals_int(push(i, false), GST_FLOW_OK);
+  const auto set_again = [](GstPad *pad, GstPadProbeInfo *, gpointer) {
+    g_object_set(GST_OBJECT_PARENT(pad), "roi-meta", TRUE, nullptr);
+    return GST_PAD_PROBE_OK;
+  };
+  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, set_again, nullptr, nullptr);
+  const auto stop = [](GstBus *, GstMessage *message, gpointer) {
+    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING)
+      gst_element_set_state(GST_ELEMENT(GST_MESSAGE_SRC(message)), GST_STATE_NULL);
+    gst_message_unref(message);
+    return GST_BUS_DROP;
+  };
+  const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+  gst_bus_set_sync_handler(bus.get(), stop, nullptr, nullptr);
+  h.set("roi-meta=false");
+  const GstFlowReturn flow = push(4, true);
+  fail_unless(flow == GST_FLOW_OK || flow == GST_FLOW_FLUSHING, "%s", gst_flow_get_name(flow));
+  fail_unless_equals_int(GST_STATE(h.element()), GST_STATE_NULL);
+  fail_unless_equals_int(gst_harness_buffers_received(h.get()), 1);
+  gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+}
+GST_END_TEST;
+
 #endif
 
 }  // namespace
@@ -293,6 +327,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, arrays_of_doubles_are_refused);
 #ifndef CUDACONV_ANALYTICS
   tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);
+  tcase_add_test(tc, a_handler_of_the_warning_stops_the_element);
 #endif
   return suite;
 }
