@@ -456,9 +456,9 @@ void Path::look_for_standstill() {
   }
   gint64 next = kTick;
   if (due && !waiting_.empty()) {
-    const bool plays = GST_STATE(trans_) == GST_STATE_PLAYING;
+    if (GST_STATE(trans_) != GST_STATE_PLAYING && flight_.pushed()) came_ = g_get_monotonic_time();  // a pause
     const bool is_long = g_get_monotonic_time() - came_ >= kVeryLong;
-    const bool stands = pool_size_ ? is_empty(pool_.get()) : is_long && (plays || !flight_.pushed());
+    const bool stands = pool_size_ ? is_empty(pool_.get()) : is_long;
     if (stands && pool_size_) most_waiting_ = frames_waiting_ - 1;
     if (stands) session_.count_early(pool_size_ ? kShort : kStands);
     if (stands) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));

@@ -533,10 +533,13 @@ GST_END_TEST;
 // A full queue in another branch can hold up the source for good. After five seconds the oldest frame leaves, even if
 // events come all the time.
 GST_START_TEST(a_frame_leaves_early_where_nothing_comes) {
-  Stream h(settings(5 * kFrame, 0)), with_events(settings(5 * kFrame, 0));
-  Clip clip(h), clip_with_events(with_events);
+  Stream h(settings(5 * kFrame, 0)), with_events(settings(5 * kFrame, 0)), paused(settings(5 * kFrame, 0));
+  Clip clip(h), clip_with_events(with_events), clip_of_paused(paused);
   for (Clip *c : {&clip, &clip_with_events})
     for (int i = 0; i < 2; i++) c->push(i * kFrame, {{8 + i, 8, 16, 12}});
+  for (int i = 0; i < 7; i++) clip_of_paused.push(i * kFrame, {});
+  for (int i = 0; i < 2; i++) clip_of_paused.check(i * kFrame, 0, 0);
+  gst_element_set_state(paused.element(), GST_STATE_PAUSED);
   const gint64 late = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
   while (!gst_harness_buffers_in_queue(with_events.get()) && g_get_monotonic_time() < late) {
     push_event(with_events, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, gst_structure_new_empty("an-event")));
@@ -550,6 +553,10 @@ GST_START_TEST(a_frame_leaves_early_where_nothing_comes) {
         "upstream has sent no frame for five seconds, perhaps because a queue of another branch is full and "
         "smaller than roi-lookahead: frames leave early, with the regions known so far");
   }
+  // A pause does not count.
+  gst_element_set_state(paused.element(), GST_STATE_PLAYING);
+  g_usleep(G_USEC_PER_SEC);
+  fail_unless_equals_uint64(stat(paused, "frames-early"), 0);
 }
 GST_END_TEST;
 
