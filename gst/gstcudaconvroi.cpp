@@ -286,8 +286,10 @@ void RoiCounts::add_to(GstStructure *structure) const {
 
 GstStructure *RoiCounts::report(std::optional<int64_t> time, bool ended) {
   std::lock_guard<std::mutex> guard(lock_);
-  if (!begin_ || (time && *time < *begin_)) begin_ = time;
-  const bool due = begin_ && time && static_cast<guint64>(*time) - static_cast<guint64>(*begin_) >= GST_SECOND;
+  if (!begin_) begin_ = time;
+  const int64_t at = time.value_or(0), begin = begin_.value_or(at);  // backwards, the end comes first
+  const guint64 passed = static_cast<guint64>(std::max(at, begin)) - static_cast<guint64>(std::min(at, begin));
+  const bool due = time && passed >= GST_SECOND;
   if (!due && !ended) return nullptr;
   if (ended && since_.marked + since_.unmarked == 0) return nullptr;
   GstStructure *structure = gst_structure_new_empty("cudaconv-regions");

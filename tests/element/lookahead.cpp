@@ -707,44 +707,47 @@ guint64 of_type(const GstStructure *structure, const char *type) {
 }
 
 GST_START_TEST(regions_are_counted_and_reported) {
-  Stream h(settings(2 * kFrame, 0) + " roi-report=true roi-type=face,plate");
-  Random random = seeded();
-  std::vector<Ref<GstMessage>> reports;
-  for (int i = 0; i < 60; i++) {  // 2.4 seconds
-    const Ref<GstBuffer> frame = random_frame(h.info, random);
-    GST_BUFFER_PTS(frame.get()) = i * kFrame;
-    if (i % 10 == 5) add_roi(frame.get(), "face", 4, 4, 8, 8);
-    if (i % 20 == 5) add_roi(frame.get(), "plate", 14, 14, 8, 8);
-    if (i % 20 == 5) add_roi(frame.get(), "tree", 14, 14, 8, 8);
-    fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+  for (const int rate : {1, -1}) {
+    Stream h(settings(2 * kFrame, 0) + " roi-report=true roi-type=face,plate", "GRAY8", 0, rate);
+    const auto time = [&](int frames) { return 1000 * GST_SECOND + rate * frames * static_cast<gint64>(kFrame); };
+    Random random = seeded();
+    std::vector<Ref<GstMessage>> reports;
+    for (int i = 0; i < 60; i++) {  // 2.4 seconds
+      const Ref<GstBuffer> frame = random_frame(h.info, random);
+      GST_BUFFER_PTS(frame.get()) = time(i);
+      if (i % 10 == 5) add_roi(frame.get(), "face", 4, 4, 8, 8);
+      if (i % 20 == 5) add_roi(frame.get(), "plate", 14, 14, 8, 8);
+      if (i % 20 == 5) add_roi(frame.get(), "tree", 14, 14, 8, 8);
+      fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+    }
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < 60; i++) h.pull();
+    reports = take_messages(h.element(), GST_MESSAGE_ELEMENT);
+    fail_unless_equals_int(reports.size(), 3);
+    guint64 marked = 0, unmarked = 0, regions = 0, faces = 0, plates = 0;
+    for (size_t i = 0; i < reports.size(); i++) {
+      const GstStructure *report = gst_message_get_structure(reports[i].get());
+      fail_unless(gst_structure_has_name(report, "cudaconv-regions"));
+      fail_unless_equals_uint64(number(report, "stream-time"), time(25 * static_cast<int>(i)));
+      fail_unless_equals_uint64(number(report, "frames-marked") + number(report, "frames-unmarked"), i < 2 ? 25 : 10);
+      fail_unless_equals_uint64(number(report, "frames-early"), 0);
+      marked += number(report, "frames-marked");
+      unmarked += number(report, "frames-unmarked");
+      regions += number(report, "regions");
+      faces += of_type(report, "face");
+      plates += of_type(report, "plate");
+    }
+    fail_unless_equals_uint64(marked, 6 * 3);
+    fail_unless_equals_uint64(unmarked, 60 - 6 * 3);
+    fail_unless_equals_uint64(regions, 6 + 3);
+    fail_unless_equals_uint64(faces, 6);
+    fail_unless_equals_uint64(plates, 3);
+    const Ref<GstStructure> stats = h.stats();
+    fail_unless_equals_uint64(number(stats.get(), "frames-marked"), marked);
+    fail_unless_equals_uint64(number(stats.get(), "regions"), regions);
+    fail_unless_equals_uint64(of_type(stats.get(), "face"), faces);
+    fail_unless_equals_uint64(of_type(stats.get(), "tree"), 0);
   }
-  push_event(h, gst_event_new_eos());
-  for (int i = 0; i < 60; i++) h.pull();
-  reports = take_messages(h.element(), GST_MESSAGE_ELEMENT);
-  fail_unless_equals_int(reports.size(), 3);
-  guint64 marked = 0, unmarked = 0, regions = 0, faces = 0, plates = 0;
-  for (size_t i = 0; i < reports.size(); i++) {
-    const GstStructure *report = gst_message_get_structure(reports[i].get());
-    fail_unless(gst_structure_has_name(report, "cudaconv-regions"));
-    fail_unless_equals_uint64(number(report, "stream-time"), i * GST_SECOND);
-    fail_unless_equals_uint64(number(report, "frames-marked") + number(report, "frames-unmarked"), i < 2 ? 25 : 10);
-    fail_unless_equals_uint64(number(report, "frames-early"), 0);
-    marked += number(report, "frames-marked");
-    unmarked += number(report, "frames-unmarked");
-    regions += number(report, "regions");
-    faces += of_type(report, "face");
-    plates += of_type(report, "plate");
-  }
-  fail_unless_equals_uint64(marked, 6 * 3);
-  fail_unless_equals_uint64(unmarked, 60 - 6 * 3);
-  fail_unless_equals_uint64(regions, 6 + 3);
-  fail_unless_equals_uint64(faces, 6);
-  fail_unless_equals_uint64(plates, 3);
-  const Ref<GstStructure> stats = h.stats();
-  fail_unless_equals_uint64(number(stats.get(), "frames-marked"), marked);
-  fail_unless_equals_uint64(number(stats.get(), "regions"), regions);
-  fail_unless_equals_uint64(of_type(stats.get(), "face"), faces);
-  fail_unless_equals_uint64(of_type(stats.get(), "tree"), 0);
 }
 GST_END_TEST;
 
