@@ -315,6 +315,7 @@ class Pictures {
       runner_->stop();
       if (!runner_->interrupted()) file.complete();
     } catch (const Failure &e) {
+      if (interrupted()) return;  // which is why
       runner_.reset();
       throw Failure(input + ": " + e.what());
     }
@@ -340,6 +341,7 @@ class Pictures {
     Owned<GstElement> pipeline = make_pipeline(line);
     gst_video_decoder_set_max_errors(GST_VIDEO_DECODER(find(pipeline.get(), "decoder").get()), 0);  // it says why
     filter_ = set_up(pipeline.get(), options_);
+    runner_.reset();  // before the next one takes the signals
     runner_ = std::make_unique<Runner>(std::move(pipeline), filter_.get(), true);
     line_ = line;
   }

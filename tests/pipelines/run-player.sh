@@ -350,6 +350,21 @@ filters_folder() {
   "$player" -q -o filtered photos mask=gauss sigma=3 && [ "$(cd filtered && echo ./*)" = "./a.png ./b.JPG ./c.png" ] &&
     cmp a.png filtered/a.png && cmp a.png filtered/c.png
 }
+is_interrupted_among_pictures() { # at the first one, and at the first one of another kind
+  local name code program done=0
+  gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,width=640,height=480 ! jpegenc ! filesink location=large.jpg
+  for name in a.jpg c.jpg; do
+    rm -rf slow stopped
+    mkdir slow && cp photos/a.png slow/b.png && cp large.jpg "slow/$name"
+    "$player" -q -o stopped slow mask=median size=31 iterations=1000 backend=cpu n-threads=1 >among &
+    program=$! code=0
+    has_begun "$program" "stopped/$name" && sleep 1 && kill -INT "$program" || return
+    wait "$program" || code=$?
+    echo "exit code $code, $(cat among), $(cd stopped && echo ./*)"
+    [ "$code" = 130 ] && grep -q "^$done of 2 pictures" among && [ ! -e "stopped/$name" ] && [ ! -e "stopped/$name.part" ] || return
+    done=1
+  done
+}
 damaged_in_folder() { # other pictures are filtered, and the exit code reports the failure
   echo nonsense >photos/b.png
   local code=0
@@ -370,7 +385,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..56"
+echo "1..57"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -426,6 +441,7 @@ expect "a JPEG that its decoder does not support" refuses_precision
 expect "a picture into a pipe" into_a_pipe
 expect "a picture and a folder onto themselves" keeps_originals
 expect "a folder of pictures" filters_folder
+expect "an interruption among them" is_interrupted_among_pictures
 expect "a damaged one among them" damaged_in_folder
 expect "a preset" same_as "mask=unsharp sigma=1.5 amount=1.5 chroma=copy" --preset="Sharpen scans"
 expect "a preset, and a property that is set after it" same_as "mask=unsharp sigma=1.5 amount=3 chroma=copy" \
