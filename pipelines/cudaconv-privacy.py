@@ -66,6 +66,8 @@ def set_value(hider, spec, text):
         if text.lower() not in ("true", "false", "yes", "no", "1", "0"):
             return False
     elif kind != GObject.TYPE_STRING and not kind.is_a(GObject.TYPE_ENUM):
+        if "_" in text or not text.isascii():  # numbers of Python alone
+            return False
         try:
             number = float(text) if kind == GObject.TYPE_DOUBLE else int(text)
         except ValueError:

@@ -277,7 +277,7 @@ keeps_its_input() { # NAME COMMAND...
 }
 refuses_values() { # COMMAND...
   local setting
-  for setting in mask= mask=mosaik roi-scale= roi-scale=nan roi-scale=5 roi-hold=-1 size=99999 size=4294967299 size=big; do
+  for setting in mask= mask=mosaik roi-scale= roi-scale=nan roi-scale=5 roi-hold=-1 roi-hold=500_000_000 size=99999 size=4294967299 size=big; do
     refuses "$setting is not a value of that property" "$@" --region=1,2,3,4 -o refused.rgb clip.mkv "$setting" || return
   done
   refuses "stats" "$@" --region=1,2,3,4 -o refused.rgb clip.mkv stats=1
