@@ -193,7 +193,11 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, times_waiting());
   note_arrival(frame.get());
   // If time jumps back, no later frame follows the waiting ones.
-  if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
+  if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) {
+    let_all_go();
+    if (context_ && context_ != context)  // the settings have changed meanwhile
+      session_.note_again(*context_, frame.get(), trans_->segment, {}, true, &arrived_);
+  }
   now_ = arrived_.time;
   return flow == GST_FLOW_OK && !context_ ? GST_FLOW_NOT_NEGOTIATED : flow;
 }

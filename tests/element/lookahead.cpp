@@ -622,6 +622,26 @@ GST_START_TEST(many_frames_of_a_live_source_that_stops_leave_in_time) {
 }
 GST_END_TEST;
 
+// Where time jumps back, all frames leave before the one that has come. Its regions are found with the settings that
+// it is filtered with, even if these change meanwhile.
+GST_START_TEST(settings_change_while_frames_leave_before_a_jump) {
+  Stream h(settings(5 * kFrame, 0) + " roi-type=plate");
+  Clip clip(h);
+  for (int i = 0; i < 3; i++) clip.push(GST_SECOND + i * kFrame, {});
+  const auto set = [](GstPad *pad, GstPadProbeInfo *, gpointer) {
+    g_object_set(GST_OBJECT_PARENT(pad), "roi-type", "face", nullptr);
+    return GST_PAD_PROBE_REMOVE;
+  };
+  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, set, nullptr, nullptr);
+  clip.push(0, {{8, 8, 16, 12}});
+  clip.push(kFrame, {{30, 2, 8, 8}});
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 3; i++) clip.check(GST_SECOND + i * kFrame, GST_SECOND, 2 * GST_SECOND);
+  for (int i = 0; i < 2; i++) clip.check(i * kFrame, i * kFrame, kFrame);
+}
+GST_END_TEST;
+
 // ---- Frames without regions -----------------------------------------------------------------------------------------
 
 GST_START_TEST(frames_without_regions_pass_are_filtered_or_dropped) {
@@ -957,6 +977,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_of_a_slow_detector_wait);
   tcase_add_test(tc, many_frames_of_a_live_source_that_stops_leave_in_time);
+  tcase_add_test(tc, settings_change_while_frames_leave_before_a_jump);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
