@@ -26,6 +26,7 @@
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
 #include "cuda/regions/put_in_place.h"
+#include "cuda/regions/region_job.h"
 #include "failingnew.h"
 #include "standin.h"
 #endif
@@ -406,6 +407,35 @@ void test_selections() {
   expect(overlapping.rects().empty() && !overlapping.cells().empty(),
          "rectangles that overlap are put in place as cells");
 }
+
+// The regions of a frame that is unpacked are worked out twice: for its dense planes, and for its copies.
+void test_cancelled_regions() {
+  using Clock = std::chrono::steady_clock;
+  const auto plan = make_plan({}, format_named("YUY2").layout(256, 256));
+  Regions regions;
+  regions.active = regions.ellipse = true;
+  for (int i = 0; i < 5000; i++) regions.region.push_back({i % 250, i / 20, 9, 9});
+  const auto make_job = [&](const std::atomic<bool> *cancelled) {
+    PreparedPlans prepared(find_kernels());
+    return make_region_job(nullptr, {{plan, regions}}, true, prepared, Cancellation(cancelled));
+  };
+  const Clock::time_point begin = Clock::now();
+  expect(make_job(nullptr)->has_copies, "regions of a frame that is filtered in place have copies");
+  const Clock::duration took = Clock::now() - begin;
+  for (int i = 0; i < 40; i++) {
+    std::atomic<bool> cancelled{false};
+    std::thread other([&] {
+      std::this_thread::sleep_for(took * i / 40);
+      cancelled = true;
+    });
+    try {
+      make_job(&cancelled);
+    } catch (const Error &error) {
+      expect(error.kind() == Error::Kind::Cancelled, "regions are cancelled");
+    }
+    other.join();
+  }
+}
 #endif
 
 int run() {
@@ -422,6 +452,7 @@ int run() {
   test_failures(*backend);
   test_memory_runs_out(*backend);
   test_selections();
+  test_cancelled_regions();
   test_far_rows(*backend);
 #endif
   test_why_no_context(*backend);

@@ -27,8 +27,11 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
     if (!group.prepared->unpacked) add(group.work);
   // Unpacked frames have other parts than the plan, so the work is computed once more for the plan's parts.
   if (!groups.empty() && groups[0].prepared->unpacked)
-    for (const PlannedRegions &p : planned) add(RegionWork(*p.plan, p.regions, cancellation));
-  cancellation.check();
+    for (const PlannedRegions &p : planned) {
+      const RegionWork work(*p.plan, p.regions, cancellation);
+      cancellation.check();
+      add(work);
+    }
   return copies_of_regions(plan, read, written);
 }
 
