@@ -15,8 +15,9 @@ namespace cudaconv {
 namespace {
 
 uint32_t weight(double squared_distance, double sigma) {
-  if (sigma == 0) return squared_distance == 0 ? kBilateralOne : 0;
-  return static_cast<uint32_t>(std::lround(kBilateralOne * std::exp(-squared_distance / (2 * sigma * sigma))));
+  const double twice_square = 2 * sigma * sigma;  // 0 also if sigma is too small
+  if (twice_square == 0) return squared_distance == 0 ? kBilateralOne : 0;
+  return static_cast<uint32_t>(std::lround(kBilateralOne * std::exp(-squared_distance / twice_square)));
 }
 
 // Tables end at the largest difference or, if that comes first, at an entry that is 0.

@@ -252,6 +252,25 @@ void test_needed_alpha() {
   }
 }
 
+// A bilateral leaves samples as they are if the square of a standard deviation is too small for a double.
+void test_tiny_deviations() {
+  const FrameLayout layout = format_named("RGBA").layout(9, 7);
+  const reference::Frame in = frame_of(layout, [](int x, int) { return x % 2 * 200; });
+  for (const Alpha alpha : {Alpha::Filter, Alpha::Weighted})
+    for (const Method method : {Method::Auto, Method::Constant})
+      for (const bool of_range : {false, true}) {
+        FilterSettings s = settings(Mask::Bilateral, 5);
+        s.alpha = alpha;
+        s.method = method;
+        (of_range ? s.sigma_range : s.sigma) = 1e-200;
+        const reference::Frame out = filtered(s, layout, in);
+        bool same = true;
+        for (int c = 0; c < 4; c++) same &= out.plane[0][c].sample == in.plane[0][c].sample;
+        expect(same, std::string("a tiny ") + (of_range ? "sigma-range" : "sigma") +
+                         " with method=" + method_nick(method) + (alpha == Alpha::Weighted ? ", weighted" : ""));
+      }
+}
+
 }  // namespace
 
 int weighted() {
@@ -262,6 +281,7 @@ int weighted() {
   test_bits();
   test_needed_alpha();
   test_large_divisors();
+  test_tiny_deviations();
   std::printf("%d failed\n", failures);
   return failures ? 1 : 0;
 }
