@@ -5,6 +5,8 @@
 #include <climits>
 #include <cmath>
 
+#include "plan/rounding.h"
+
 namespace cudaconv::gst {
 
 namespace {
@@ -46,10 +48,6 @@ Region region_of(const Box &box) {
   return {static_cast<int>(left), static_cast<int>(top), side(box.right - left), side(box.bottom - top)};
 }
 
-int64_t floor_div(__int128 a, __int128 b) {
-  return static_cast<int64_t>(a >= 0 ? a / b : -((-a + b - 1) / b));
-}
-
 // A row or column of a mask: `count` samples over `length` pixels from pixel `start`.
 struct Line {
   int64_t start, length, count;
@@ -63,7 +61,7 @@ Span near(const Line &from, const Line &onto, int64_t i, int64_t distance) {
   const __int128 left = __int128{i} * onto.length + __int128{onto.start - distance - from.start} * onto.count;
   const __int128 right = __int128{i + 1} * onto.length + __int128{onto.start + distance - from.start} * onto.count;
   return {std::clamp<int64_t>(floor_div(left * from.count, scale), 0, from.count),
-          std::clamp<int64_t>(-floor_div(-(right * from.count), scale), 0, from.count)};
+          std::clamp<int64_t>(ceil_div(right * from.count, scale), 0, from.count)};
 }
 
 // Adds to `onto` all samples that are partly within `distance` pixels, across and down, of a member of `from`.
@@ -106,7 +104,7 @@ RegionMask blank(const Box &box, int64_t width, int64_t height) {
 
 // The number of samples for `length` pixels, with `count` samples for `of` pixels: rounded up, one a pixel at most.
 int64_t samples(int64_t length, int64_t count, int64_t of) {
-  return std::clamp<int64_t>(-floor_div(-__int128{count} * length, of), 1, length);
+  return std::clamp<int64_t>(ceil_div(__int128{count} * length, of), 1, length);
 }
 
 int64_t share(int length, double fraction) {
@@ -192,7 +190,7 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
 Region rescaled(const Region &region, FrameSize from, FrameSize to) {
   const Box box = box_of(region);
   const auto down = [](int64_t v, int by, int of) { return floor_div(__int128{v} * by, of); };
-  const auto up = [](int64_t v, int by, int of) { return -floor_div(-__int128{v} * by, of); };
+  const auto up = [](int64_t v, int by, int of) { return ceil_div(__int128{v} * by, of); };
   Region result = region_of({down(box.left, to.width, from.width), down(box.top, to.height, from.height),
                              up(box.right, to.width, from.width), up(box.bottom, to.height, from.height)});
   result.rotation = region.rotation;

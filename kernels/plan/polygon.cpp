@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 
+#include "plan/rounding.h"
 #include "plan/run_union.h"
 
 namespace cudaconv {
@@ -16,7 +17,7 @@ constexpr int64_t kPixel = 1 << 16, kCentre = kPixel / 2;
 constexpr int64_t kFarthest = (1 << 30) - 1;  // limit of the sides of a box, beyond every frame
 constexpr int64_t kMostGrowth = 1 << 15;      // pixels
 
-__extension__ using Wide = __int128;
+using Wide = Int128;
 
 struct Corner {
   int64_t x, y;
@@ -26,14 +27,6 @@ std::vector<Corner> corners_of(const std::vector<Point> &points) {
   std::vector<Corner> corners;
   for (const Point &p : points) corners.push_back({std::llround(p.x * kPixel), std::llround(p.y * kPixel)});
   return corners;
-}
-
-// `by` is above 0.
-int64_t ceil_div(Wide v, Wide by) {
-  return static_cast<int64_t>(v > 0 ? (v + by - 1) / by : -(-v / by));
-}
-int64_t floor_div(Wide v, Wide by) {
-  return -ceil_div(-v, by);
 }
 
 // The outline of a polygon, row by row.

@@ -38,11 +38,13 @@ struct SumRange {
   }
 };
 
-// Integer division rounded down and rounded up; `by` is above 0.
-constexpr int64_t floor_div(int64_t v, int64_t by) {
-  return v >= 0 ? v / by : -((-v + by - 1) / by);
+// Integer division of 64 or 128 bits, rounded down and rounded up; `by` is above 0.
+template <typename V, typename By>
+constexpr int64_t floor_div(V v, By by) {
+  return static_cast<int64_t>(v >= 0 ? v / by : -((-v + by - 1) / by));
 }
-constexpr int64_t ceil_div(int64_t v, int64_t by) {
+template <typename V, typename By>
+constexpr int64_t ceil_div(V v, By by) {
   return -floor_div(-v, by);
 }
 
