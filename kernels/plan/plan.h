@@ -94,7 +94,7 @@ struct Pass {
   std::shared_ptr<const Decimation> decimation_y;
   std::shared_ptr<const BilateralTables> bilateral;  // Bilateral
   bool weighs_alpha = false;                         // Bilateral: colours are weighted by alpha, too
-  int row_bits = 0, sum_bits = 0;                    // WeightedMean: bits of row sums and of window sums
+  int sum_bits = 0;                                  // WeightedMean: bits of window sums
   // WeightedMean with sums of more than 63 bits: the factors of mask[0] with more bits. Unless empty, they replace the
   // mask's own.
   std::vector<int64_t> long_row, long_column;

@@ -199,10 +199,7 @@ class WeightedCompiler {
   void count_bits() {
     const IntegerMask &mask = pass_.mask[0];
     double total = sum_of(mask.value);
-    if (mask.separable()) {
-      total = sum_of(mask.row) * sum_of(mask.column);
-      pass_.row_bits = bits_of(sum_of(mask.row) * largest_product_);
-    }
+    if (mask.separable()) total = sum_of(mask.row) * sum_of(mask.column);
     if (!pass_.long_row.empty()) total = sum_of(pass_.long_row) * sum_of(pass_.long_column);
     // The bits include half of the denominator, which rounding adds to the numerator.
     pass_.sum_bits = bits_of(total * (largest_product_ + largest_product_ / largest_));
