@@ -267,7 +267,8 @@ class Merger {
   // `row`: the tile's samples of row y of the part.
   void merge(int y, T *row) {
     const bool keep_row = y < job_.pass->keep_y || y >= job_.part.height - job_.pass->keep_y;
-    if (any_copy_ || keep_row) job_.loops->blend(original(job_.copy, y), copies_[keep_row], row, padded());
+    if (any_copy_ || keep_row)
+      job_.loops->blend(samples_of(job_, tile_, job_.copy, y, original_), copies_[keep_row], row, padded());
     if (any_fill_) job_.loops->blend(fill_, fills_, row, padded());
   }
 
@@ -282,8 +283,6 @@ class Merger {
   static T all_if(bool set) { return static_cast<T>(set ? ~0 : 0); }
   int samples() const { return tile_.width() * channels_; }
   int padded() const { return std::max(samples(), kVectorBlock); }
-
-  const T *original(const PlaneView &view, int y) const { return samples_of(job_, tile_, view, y, original_); }
 
   const Job &job_;
   const JobTile tile_;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cuda/launch_params.h"
 #include "plan/area.h"
 #include "plan/plan.h"
 #include "plan/region_work.h"
@@ -47,8 +48,6 @@ class Selection {
   const std::vector<uint32_t> &bits() const { return bits_; }
 
  private:
-  static constexpr int kMostParts = 2 * kMaxPlanes;
-
   bool add_rects(const Plan &plan, const RegionWork &work, int result);
   bool rects_overlap() const;
   void add_cells(const Plan &plan, const RegionWork &work, int result);
@@ -57,8 +56,8 @@ class Selection {
 
   // latest_[part][place] is 1 + the index of the cell that was added last at that place, 0 if there is none;
   // before_[cell] is the same for the one added before it at its place.
-  std::vector<int32_t> latest_[kMostParts];
-  int across_[kMostParts] = {};  // places in a row of cells
+  std::vector<int32_t> latest_[kMaxParts];
+  int across_[kMaxParts] = {};  // places in a row of cells
   std::vector<int32_t> before_;
   std::vector<SelectedRect> rects_;
   std::vector<SelectedCell> cells_;
