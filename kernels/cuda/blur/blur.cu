@@ -144,10 +144,8 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams p) {
 void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows) {
   const Decimation &decimation = along_rows ? *run.pass().decimation : *run.pass().decimation_y;
   const bool fine = !decimation.fine.empty(), mma = run.kernels.mma;
-  BlurLineParams p = {params};
-  p.along_rows = along_rows;
-  p.radius = decimation.radius();
-  p.shift = Decimation::kBlurBits + (fine ? Decimation::kFineBits : 0);
+  const int shift = Decimation::kBlurBits + (fine ? Decimation::kFineBits : 0);
+  BlurLineParams p = {params, {}, along_rows, decimation.radius(), shift, {}};
   for (size_t i = 0; i < decimation.blur.size(); i++)
     p.weight[i] = fine ? decimation.blur[i] * (1 << Decimation::kFineBits) + decimation.fine[i] : decimation.blur[i];
   const unsigned blocks = number_blocks(p, [&](int i) {

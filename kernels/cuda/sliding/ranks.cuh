@@ -131,7 +131,7 @@ struct SlidingElement : SlidingOperation {
             column[h][i] = columns[0][h][i];
 #pragma unroll
             for (int above = 1; above <= kRadius; above++)
-              if (k.column[kDistance] > above) column[h][i] = columns[above][h][i];
+              if (k.column[kDistance] > static_cast<uint32_t>(above)) column[h][i] = columns[above][h][i];
           });
           LaneRow<Swar, kDistance> line;
           line.set(column);
