@@ -280,7 +280,8 @@ GST_END_TEST;
 // Frames that wait are searched again when roi-meta is on again. Here a handler of the warning then stops the element,
 // which drops them.
 GST_START_TEST(a_handler_of_the_warning_stops_the_element) {
-  Harness h("mask=fill roi-meta=true roi-lookahead=1000000000", gray());
+  // One frame at a time: the thread that submits frames pushes them.
+  Harness h("mask=fill roi-meta=true roi-lookahead=1000000000 frames-in-flight=1", gray());
   const auto push = [&](int n, bool marked) {
     GstBuffer *frame = gst_buffer_new_allocate(nullptr, 48 * 32, nullptr);
     GST_BUFFER_PTS(frame) = n * GST_MSECOND;
