@@ -172,8 +172,8 @@ bool Session::find_memory_device() {
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
 
 // Makes `context` the current one. `serial` belongs to its settings. Returns false if the current one is no longer
-// `instead_of`, since the device of a frame in flight has failed meanwhile, or if a handler of a warning has stopped
-// the element, which may be running again.
+// `instead_of`: the device of a frame in flight has failed meanwhile. Returns false too if a handler of a warning has
+// stopped the element, which may be running again.
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
   const guint starts = starts_;
   complain_of_unused(context->settings);
