@@ -17,8 +17,8 @@ namespace cudaconv {
 namespace {
 
 constexpr int kLargestOfMethods = 127;  // largest side of a window for methods other than auto
-// Most bytes of a row, and most rows: positions beside the frame fit an int, too.
-constexpr int64_t kLongestSide = 1 << 30;
+// Most bytes of a row, and most rows: twice as many, the period of border=reflect, still fit an int.
+constexpr int64_t kLongestSide = (1 << 30) - 1;
 
 class Builder {
  public:

@@ -605,7 +605,7 @@ void test_origins() {
   expect_equal(static_cast<int>(Error::Kind::Format), static_cast<int>(format.kind()), "kind of a layout of 5 planes");
 }
 
-// The longest sides: beyond them, positions beside the frame would not fit an int.
+// The longest sides: beyond them, the period of a reflected row would not fit an int.
 void test_longest_sides() {
   const auto refused = [](const char *name, int width, int height) {
     try {
@@ -615,7 +615,7 @@ void test_longest_sides() {
     }
     return false;
   };
-  constexpr int kMost = 1 << 30;
+  constexpr int kMost = (1 << 30) - 1;
   for (const auto &[name, bytes] : {std::pair("GRAY8", 1), {"RGBA", 4}, {"GRAY16_LE", 2}, {"RGB10A2_LE", 4}}) {
     expect_equal(false, refused(name, kMost / bytes, 1), std::string(name) + ": the longest row");
     expect_equal(true, refused(name, kMost / bytes + 1, 1), std::string(name) + ": a longer row");
