@@ -136,7 +136,8 @@ void copy_on_host(const std::vector<CopyRect> &rects, const FrameView &from, con
       std::memcpy(target.data + y * target.pitch + r.begin, source.data + y * source.pitch + r.begin, r.length);
   };
   const int pieces = first_piece.back();
-  if (parallel_for && pieces > 1) return parallel_for(pieces, copy_piece);
+  // To wake threads takes longer than to copy a piece.
+  if (parallel_for && bytes_of(rects) > kPieceBytes) return parallel_for(pieces, copy_piece);
   for (int piece = 0; piece < pieces; piece++) copy_piece(piece);
 }
 

@@ -265,6 +265,22 @@ void test_why_no_context(Backend &backend) {
   expect_right(backend, "after calls of why_no_context()");
 }
 
+// A small frame of two planes is copied by the calling thread, a large one by several.
+void test_threads_that_copy() {
+  int calls = 0;
+  const auto backend = make_cuda_backend(nullptr, [&](int n, const std::function<void(int)> &body) {
+    calls++;
+    for (int i = n - 1; i >= 0; i--) body(i);
+  });
+  for (const int side : {320, 640}) {
+    Work work("NV12", side, side, repeated(Mask::Gauss3, 1), side);
+    calls = 0;
+    backend->retire(backend->submit(work.plan, work.source.view(), work.target.view()));
+    expect(work.is_right(), "a copied frame");
+    expect(calls == (side == 320 ? 0 : 2), std::to_string(side) + ": copies by threads: " + std::to_string(calls));
+  }
+}
+
 // border=keep on planes that are neither dense nor unpacked.
 void test_kept_pixels(Backend &backend) {
   FilterSettings settings = repeated(Mask::Box, 1);
@@ -456,6 +472,7 @@ int run() {
   test_far_rows(*backend);
 #endif
   test_why_no_context(*backend);
+  test_threads_that_copy();
   test_kept_pixels(*backend);
   test_threads(*backend);
   test_two_that_retire(*backend);
