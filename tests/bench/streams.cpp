@@ -7,7 +7,9 @@
 // CUDA contexts, by --context:
 //   default  those that the elements find or make
 //   own      one for each stream, set by the application
-//   one      one for all streams, set by the application
+//   one      one for all streams of a GPU, set by the application
+//
+// With --devices=N, streams take turns on the first N GPUs.
 #include <gst/video/video.h>
 #ifdef HAVE_CUDA
 #include <cuda_runtime.h>
@@ -35,6 +37,7 @@ namespace {
 struct Options {
   double seconds = 1.5;
   std::string backend = "cuda", only, context = "default";
+  int devices = 1;
 };
 
 // A setting and how many streams are filtered with it.
@@ -72,12 +75,20 @@ double device_megabytes() {
   return 0;
 }
 
+// The elements of a row on a GPU.
+std::string on_device(std::string elements, int device) {
+  const std::string name = "cudaconv ", with = name + "cuda-device-id=" + std::to_string(device) + " ";
+  for (size_t at = 0; (at = elements.find(name, at)) != std::string::npos; at += with.size())
+    elements.replace(at, name.size(), with);
+  return elements;
+}
+
 // The pads of a stream and its elements between them.
 class Stream {
  public:
-  Stream(const Options &o, const Row &row, GstContext *context) : rate_(row.rate) {
+  Stream(const Options &o, const Row &row, int device, GstContext *context) : rate_(row.rate) {
     GError *error = nullptr;
-    bin_ = gst_parse_bin_from_description(row.elements.c_str(), TRUE, &error);
+    bin_ = gst_parse_bin_from_description(on_device(row.elements, device).c_str(), TRUE, &error);
     if (!bin_) throw std::runtime_error(error->message);
     gst_object_ref_sink(bin_);
     if (context) gst_element_set_context(bin_, context);
@@ -186,15 +197,16 @@ class Stream {
   std::vector<gint64> latencies_;
 };
 
-// A context of its own for an application to set; nullptr where there is none.
-GstContext *new_context() {
+// A context of its own on a GPU for an application to set; nullptr where there is none.
+GstContext *new_context(int device) {
 #ifdef HAVE_CUDA
-  GstCudaContext *made = gst_cuda_load_library() ? gst_cuda_context_new(0) : nullptr;
+  GstCudaContext *made = gst_cuda_load_library() ? gst_cuda_context_new(device) : nullptr;
   if (!made) return nullptr;
   GstContext *context = gst_context_new_cuda_context(made);
   gst_object_unref(made);
   return context;
 #else
+  (void)device;
   return nullptr;
 #endif
 }
@@ -215,14 +227,16 @@ void print_latencies(const Row &row, const std::vector<std::unique_ptr<Stream>> 
 
 void measure(const Options &o, const Row &row) {
   const double memory = device_megabytes();
-  GstContext *shared = o.context == "one" ? new_context() : nullptr;
+  std::vector<GstContext *> contexts;
   std::vector<std::unique_ptr<Stream>> streams;
   for (int i = 0; i < row.streams; i++) {
-    GstContext *own = o.context == "own" ? new_context() : nullptr;
-    streams.push_back(std::make_unique<Stream>(o, row, own ? own : shared));
-    if (own) gst_context_unref(own);
+    const int device = i % o.devices;
+    if (o.context == "own" || (o.context == "one" && i < o.devices)) contexts.push_back(new_context(device));
+    GstContext *const context = contexts.empty() ? nullptr : contexts[i % contexts.size()];
+    streams.push_back(std::make_unique<Stream>(o, row, device, context));
   }
-  if (shared) gst_context_unref(shared);
+  for (GstContext *context : contexts)
+    if (context) gst_context_unref(context);
   for (const auto &stream : streams) stream->start();
   const auto frames = [&] {
     long sum = 0;
@@ -284,8 +298,12 @@ int run(int argc, char **argv) {
       o.only = v;
     else if (const char *v = value_of(argv[i], "--context="))
       o.context = v;
+    else if (const char *v = value_of(argv[i], "--devices="))
+      o.devices = std::max(1, std::atoi(v));
     else {
-      std::fprintf(stderr, "usage: %s [--backend=cuda|cpu] [--seconds=N] [--only=TEXT] [--context=default|own|one]\n",
+      std::fprintf(stderr,
+                   "usage: %s [--backend=cuda|cpu] [--seconds=N] [--only=TEXT] [--context=default|own|one] "
+                   "[--devices=N]\n",
                    argv[0]);
       return 2;
     }
