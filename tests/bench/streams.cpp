@@ -145,8 +145,12 @@ class Stream {
     if (thread_.joinable()) thread_.join();
   }
   long frames() const { return frames_; }
+  // The frames before this call do not count in latencies().
+  void begin() { first_ = frames_; }
   // To be called after stop().
-  std::vector<gint64> latencies() const { return latencies_; }
+  std::vector<gint64> latencies() const {
+    return {latencies_.begin() + std::min<long>(first_, latencies_.size()), latencies_.end()};
+  }
 
  private:
   // A frame from the pool that the element proposes.
@@ -194,6 +198,7 @@ class Stream {
   std::thread thread_;
   std::atomic<bool> stop_{false};
   std::atomic<long> frames_{0};
+  long first_ = 0;
   std::vector<gint64> latencies_;
 };
 
@@ -246,6 +251,7 @@ void measure(const Options &o, const Row &row) {
   g_usleep(G_USEC_PER_SEC / 2);  // until pools are filled and kernels loaded
   const double taken = device_megabytes() - memory;
   const Usage before = Usage::now();
+  for (const auto &stream : streams) stream->begin();
   const gint64 begin = now();
   const double first = frames();
   g_usleep(static_cast<gulong>(o.seconds * G_USEC_PER_SEC));
