@@ -226,8 +226,9 @@ void Frame::retire() {
   tickets.clear();
   if (left && !in) views.resize(left);
   if (why) std::rethrow_exception(why);
+  if (!in || !out_map) return;  // `out` may have been pushed
   const FrameKind &kind = context->kind_of(out.get());
-  if (in && out_map) out_map->repeat_rows(kind.layout, kind.output);
+  out_map->repeat_rows(kind.layout, kind.output);
 }
 
 bool Frame::is_done() const {

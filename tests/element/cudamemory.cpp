@@ -373,6 +373,23 @@ GST_START_TEST(frames_of_streams_leave_before_they_are_complete) {
 }
 GST_END_TEST;
 
+// With interlace-mode=mixed the flags of each buffer say what it holds, also of one that has been pushed already.
+GST_START_TEST(frames_of_streams_may_be_progressive_or_interlaced) {
+  GstVideoInfo info;
+  gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_NV12, GST_VIDEO_INTERLACE_MODE_MIXED, 64, 48);
+  Random random = seeded();
+  const std::unique_ptr<Harness> h = harness_between("mask=gauss5 frames-in-flight=4", info, true, true);
+  for (const bool fields : {false, true}) {
+    Ref<GstBuffer> in = random_frame(info, random);
+    if (fields) GST_BUFFER_FLAG_SET(in.get(), GST_VIDEO_BUFFER_FLAG_INTERLACED);
+    const Ref<GstBuffer> device = DeviceMemory::of(h->element())->copy(in.get(), info);
+    if (fields) GST_BUFFER_FLAG_SET(device.get(), GST_VIDEO_BUFFER_FLAG_INTERLACED);
+    const Ref<GstBuffer> out = h->filter(device.get());
+    assert_filtered(in.get(), out.get(), info, layout_of(info, fields), "mask=gauss5");
+  }
+}
+GST_END_TEST;
+
 // Plain caps may come with CUDA memory: cudadownload passes it through if downstream takes any strides.
 GST_START_TEST(the_buffer_and_not_the_caps_decides_the_memory) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
@@ -787,6 +804,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_on_the_device_never_leave_it);
   tcase_add_test(tc, frames_on_the_device_are_in_flight_and_never_copied);
   tcase_add_test(tc, frames_of_streams_leave_before_they_are_complete);
+  tcase_add_test(tc, frames_of_streams_may_be_progressive_or_interlaced);
   tcase_add_test(tc, the_buffer_and_not_the_caps_decides_the_memory);
   tcase_add_test(tc, the_context_of_incoming_memory_is_followed);
   tcase_add_test(tc, frames_in_several_pieces_of_memory_are_copied);
