@@ -257,7 +257,7 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
   if (!guarded(self, false, [&] { return priv->session.configure(info, cuda_in, cuda_out); })) return FALSE;
   priv->path.update_passthrough();
   announce_latency(self);
-  return TRUE;
+  return priv->session.context() != nullptr;  // a handler may have stopped the element
 }
 
 /* latency */
@@ -363,10 +363,15 @@ static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   const GstEventType type = GST_EVENT_TYPE(event);
   if (GST_EVENT_IS_SERIALIZED(event) && type != GST_EVENT_FLUSH_STOP) priv->flight.drain();
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
+  const guint starts = priv->session.starts();
   guarded(trans, false, [&] {
     priv->session.look_at_event(event, trans->segment);
     return true;
   });
+  if (priv->session.starts() != starts) {  // a handler of a message has started the element again
+    gst_event_unref(event);
+    return FALSE;
+  }
   return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
 }
 

@@ -347,7 +347,9 @@ void Path::forget_waiting() {
 
 gboolean Path::take_event(GstEvent *event) {
   Ref<GstEvent> taken(event);
+  const guint starts = session_.starts();
   if (!waiting_.empty() && ends_frames(event)) let_all_go();
+  if (session_.starts() != starts) return FALSE;  // the event is of the stream before
   if (waiting_.empty()) return forward_(trans_, taken.release());
   const bool is_gap = GST_EVENT_TYPE(event) == GST_EVENT_GAP;
   if (is_gap) now_ = end_of_gap(event, trans_->segment, now_);
@@ -541,6 +543,7 @@ GstFlowReturn Path::filter(Waiting item) {
   bool marked;
   RoiList regions = session_.regions_in_force(*context, item.regions, trans_->segment, &marked);
   session_.count_frame(*context, item.regions, marked);
+  if (context_ != context) return GST_FLOW_OK;  // a handler of a message has stopped the element: no frame leaves
   // With mask=identity no frame is dropped, whether it is passed on or copied to other memory.
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Drop && !context->is_identity()) return drop(in.get());
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Filter) regions.everywhere = true;
@@ -553,7 +556,7 @@ GstFlowReturn Path::filter(Waiting item) {
     if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
     throw;
   }
-  if (context_ != context) return GST_FLOW_OK;  // a handler of a warning has stopped the element: no frame leaves
+  if (context_ != context) return GST_FLOW_OK;  // so may a handler of a warning
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);

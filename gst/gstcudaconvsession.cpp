@@ -379,15 +379,16 @@ RoiList Session::regions_in_force(const StreamContext &context, const FrameRegio
 
 void Session::count_frame(const StreamContext &context, const FrameRegions &frame, bool marked) {
   const RoiSettings &roi = context.settings.roi;
-  if (roi.report) post_report(frame.time, false);
-  if (!roi.meta) return;
-  counts_.add_frame(marked);
-  counts_.add_regions(frame.own.region.size() + frame.own.mask.size(), frame.types);
+  Ref<GstStructure> report(roi.report ? counts_.report(frame.time, false) : nullptr);
+  if (roi.meta) {
+    counts_.add_frame(marked);
+    counts_.add_regions(frame.own.region.size() + frame.own.mask.size(), frame.types);
+  }
+  post_report(std::move(report));  // last: a handler may start the element again, which forgets the counts
 }
 
-void Session::post_report(std::optional<int64_t> time, bool ended) {
-  if (GstStructure *counts = counts_.report(time, ended))
-    gst_element_post_message(element_, gst_message_new_element(GST_OBJECT(element_), counts));
+void Session::post_report(Ref<GstStructure> report) {
+  if (report) gst_element_post_message(element_, gst_message_new_element(GST_OBJECT(element_), report.release()));
 }
 
 void Session::count_early(const char *why) {
@@ -429,7 +430,7 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
     complain_of_types(type_watch_.end());
     const std::shared_ptr<const StreamContext> context = this->context();
-    if (context && context->settings.roi.report) post_report({}, true);
+    if (context && context->settings.roi.report) post_report(Ref<GstStructure>(counts_.report({}, true)));
   }
   const bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP ||
                     (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT && is_other_segment(event, current));

@@ -48,6 +48,8 @@ class Session {
   bool start();
   // PAUSED to READY: gives up the context of the caps; the device stays.
   void stop();
+  // How often start() has been called: a handler of a message may start the element again.
+  guint starts() const { return starts_; }
 
   // Makes the context for new caps. Where the settings cannot be carried out with them, the last good ones stay in
   // force. False, with an error message posted once, where there are no good ones or the frames cannot be filtered at
@@ -122,7 +124,7 @@ class Session {
   void complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
   void complain_of_regions(const std::string &text);
   std::string find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
-  void post_report(std::optional<int64_t> time, bool ended);
+  void post_report(Ref<GstStructure> report);
   void hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
             const FrameRegions &frame, bool again = false);
   void forget_regions();
@@ -144,7 +146,7 @@ class Session {
   guint threads_ = 0, frames_in_flight_ = 0;  // the properties at the start
 
   // For the sink pad's streaming thread and state changes alone.
-  guint starts_ = 0;        // how often start() has been called
+  guint starts_ = 0;
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;

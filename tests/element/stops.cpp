@@ -154,13 +154,17 @@ GstBusSyncReply handle(GstBus *, GstMessage *message, gpointer data) {
   return GST_BUS_DROP;
 }
 
-// Fails the test unless the element is in this state, and has forgotten caps and settings.
+// Fails the test unless the element is in this state, and has forgotten caps and settings. Nothing of the stream before
+// leaves it.
 void check_stopped(GstElement *element, GstState state) {
   fail_unless_equals_int(GST_STATE(element), state);
   GstStructure *stats;
   g_object_get(element, "stats", &stats, nullptr);
   fail_unless(!gst_structure_get_string(stats, "backend"), "a stopped element has a backend");
   gst_structure_free(stats);
+  const Ref<GstPad> pad(gst_element_get_static_pad(element, "src"));
+  for (const GstEventType type : {GST_EVENT_CAPS, GST_EVENT_EOS})
+    fail_unless(!Ref<GstEvent>(gst_pad_get_sticky_event(pad.get(), type, 0)), "the source pad has an event");
 }
 
 GST_START_TEST(a_handler_stops_the_element_while_it_gets_caps) {
@@ -239,9 +243,34 @@ GST_START_TEST(handlers_of_messages_stop_the_element) {
               if (!strcmp(settings, "divisor=3") || !strcmp(settings, "roi-grow=0"))
                 fail_unless(dot < 50, "a frame shows %d", dot);
             }
-            if (was_called && !starts_again) check_stopped(h.element(), state);
+            if (was_called) check_stopped(h.element(), starts_again ? GST_STATE_PLAYING : state);
             gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
           }
+}
+GST_END_TEST;
+
+// The frame before the start is not counted after it, nor does a gap event stand for it.
+GST_START_TEST(a_handler_of_a_report_starts_the_element_again) {
+  for (const char *unmarked : {"pass", "filter", "drop"}) {
+    Handler handler = {GST_STATE_READY, true, 0};
+    Harness h(std::string("mask=fill roi-meta=true roi-report=true roi-unmarked=") + unmarked, info());
+    const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+    gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
+    Order order(h);
+    for (const int second : {0, 1}) {
+      order.take();
+      GstBuffer *frame = gst_buffer_new_allocate(nullptr, kSize, nullptr);
+      GST_BUFFER_PTS(frame) = second * GST_SECOND;
+      fail_unless_equals_int(gst_harness_push(h.get(), frame), GST_FLOW_OK);
+      h.settle();
+    }
+    fail_unless_equals_int(handler.left, -1);
+    const std::string items = order.take();
+    for (const char *item : {"gap", "buffer"})
+      fail_unless(items.find(item) == std::string::npos, "%s: %s", unmarked, items.c_str());
+    fail_unless_equals_uint64(stat(h, "frames-unmarked"), 0);
+    gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+  }
 }
 GST_END_TEST;
 
@@ -385,6 +414,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_handler_stops_the_element_while_it_gets_caps);
   tcase_add_test(tc, a_handler_of_an_error_starts_the_element_again);
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
+  tcase_add_test(tc, a_handler_of_a_report_starts_the_element_again);
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, pads_change_at_the_same_time);
   tcase_add_test(tc, no_query_enters_an_element_that_is_being_stopped);
