@@ -94,8 +94,9 @@ void move_regions(Regions *regions, int dx, int dy);
 class RoiTypeWatch {
  public:
   void reset() { *this = {}; }
-  // To be called for each frame, with the regions in its metas that the settings select. `now` is in nanoseconds.
-  // Returns a sentence for the user where nothing has matched for five seconds, else an empty text.
+  // To be called for each frame, with the regions in its metas that the settings select. `now` is in nanoseconds, and
+  // grows as the stream plays. Returns a sentence for the user where nothing has matched for five seconds, else an
+  // empty text.
   std::string look(GstBuffer *buffer, const RoiSettings &roi, const RoiList &found, int64_t now);
   // To be called at the end of the stream: returns the sentence where nothing has matched at all.
   std::string end() const;

@@ -338,7 +338,7 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
   complain_of_metas(find_regions(*context, buffer, &frame));
-  complain_of_types(type_watch_.look(buffer, roi, frame.own, frame.time));
+  complain_of_types(type_watch_.look(buffer, roi, frame.own, segment.rate < 0 ? -frame.time : frame.time));
   hold(*context, segment, waiting, frame);
   last_time_ = frame.time;
   if (roi.meta && roi.lookahead && !frame.is_timed)

@@ -155,6 +155,21 @@ GST_START_TEST(a_type_without_a_match_for_five_seconds_is_a_warning) {
 }
 GST_END_TEST;
 
+GST_START_TEST(backward_playback_without_a_match_is_a_warning_too) {
+  Harness h("roi-meta=true roi-type=plate", gray());
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.rate = -1;
+  segment.stop = 60 * GST_SECOND;
+  push_event(h, gst_event_new_segment(&segment));
+  push(h, 59, {"face"});
+  push(h, 54.1, {"face"});
+  fail_unless(h.take(GST_MESSAGE_WARNING).empty());
+  push(h, 54, {"face"});
+  h.take_one(GST_MESSAGE_WARNING);
+}
+GST_END_TEST;
+
 GST_START_TEST(a_match_from_time_to_time_prevents_the_warning) {
   Harness h("roi-meta=true roi-type=plate", gray());
   for (int i = 0; i < 40; i++) push(h, i, {"face", i % 4 ? "person" : "plate"});
@@ -323,6 +338,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, each_setting_without_effect_is_a_warning);
   tcase_add_test(tc, has_effect_agrees_with_the_warnings);
   tcase_add_test(tc, a_type_without_a_match_for_five_seconds_is_a_warning);
+  tcase_add_test(tc, backward_playback_without_a_match_is_a_warning_too);
   tcase_add_test(tc, a_match_from_time_to_time_prevents_the_warning);
   tcase_add_test(tc, a_short_stream_without_a_match_is_a_warning_at_its_end);
   tcase_add_test(tc, arrays_of_doubles_are_refused);
