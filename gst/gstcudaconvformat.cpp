@@ -102,6 +102,21 @@ struct Color {
   int value[GST_VIDEO_MAX_COMPONENTS];
 };
 
+// An enumeration's number: caps and metas may have numbers that C++ must not read as the enumeration.
+template <typename Enum>
+guint number_of(const Enum &value) {
+  guint number;
+  static_assert(sizeof number == sizeof value);
+  memcpy(&number, &value, sizeof number);
+  return number;
+}
+
+// `value`, or 0 for "unknown" where GStreamer has no name for it.
+template <typename Enum>
+Enum known(const Enum &value, Enum last) {
+  return number_of(value) <= number_of(last) ? value : Enum{};
+}
+
 // Converts `argb` to the colour matrix and range of `info`.
 Color convert_color(const GstVideoInfo &info, guint32 argb) {
   Color result;
@@ -111,7 +126,7 @@ Color convert_color(const GstVideoInfo &info, guint32 argb) {
   double color[GST_VIDEO_MAX_COMPONENTS] = {r, g, b, a};
   if (!GST_VIDEO_INFO_IS_RGB(&info)) {
     double kr, kb;
-    if (!gst_video_color_matrix_get_Kr_Kb(info.colorimetry.matrix, &kr, &kb))
+    if (!gst_video_color_matrix_get_Kr_Kb(known(info.colorimetry.matrix, GST_VIDEO_COLOR_MATRIX_BT2020), &kr, &kb))
       gst_video_color_matrix_get_Kr_Kb(info.height > 576 ? GST_VIDEO_COLOR_MATRIX_BT709 : GST_VIDEO_COLOR_MATRIX_BT601,
                                        &kr, &kb);
     const double y = kr * r + (1 - kr - kb) * g + kb * b;
@@ -120,7 +135,7 @@ Color convert_color(const GstVideoInfo &info, guint32 argb) {
     color[2] = (r - y) / (2 * (1 - kr));
   }
   gint offset[GST_VIDEO_MAX_COMPONENTS], scale[GST_VIDEO_MAX_COMPONENTS];
-  gst_video_color_range_offsets(info.colorimetry.range, info.finfo, offset, scale);
+  gst_video_color_range_offsets(known(info.colorimetry.range, GST_VIDEO_COLOR_RANGE_16_235), info.finfo, offset, scale);
   for (guint c = 0; c < info.finfo->n_components; c++) {
     const int max = (1 << info.finfo->depth[c]) - 1;
     result.value[c] = std::clamp(static_cast<int>(std::floor(offset[c] + scale[c] * color[c] + 0.5)), 0, max);
@@ -340,10 +355,7 @@ bool loses_rows_in_cuda_memory(const GstVideoInfo &info) {
 }
 
 guint format_of(const GstVideoMeta &meta) {
-  guint format;
-  static_assert(sizeof format == sizeof meta.format);
-  memcpy(&format, &meta.format, sizeof format);
-  return format;
+  return number_of(meta.format);
 }
 
 std::string format_text(guint format) {

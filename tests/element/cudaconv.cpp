@@ -316,6 +316,9 @@ GST_START_TEST(border_color_follows_the_colorimetry_of_the_caps) {
       {"2:0:0:0", 576, {81, 90, 240}},
       {"1:0:0:0", 576, {76}, "GRAY8"},
       {"1:0:0:0", 577, {54}, "GRAY8"},
+      // Numbers that GStreamer does not know.
+      {"9:4:0:0", 8, {76, 85, 255}},
+      {"2:9:0:0", 8, {81, 90, 240}},
   };
   for (const auto &c : cases) {
     GstVideoInfo info = video_info(c.format, 9, c.height);
