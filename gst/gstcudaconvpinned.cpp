@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvpinned.h"
 
+#include <cstring>
 #include <mutex>
 
 namespace cudaconv::gst {
@@ -78,6 +79,7 @@ GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *pa
   // Pinned memory begins at a page, which meets any alignment, but only without a prefix before the data.
   if (params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
   if (!data) return gst_allocator_alloc(nullptr, size, params);
+  if (params->flags & GST_MEMORY_FLAG_ZERO_PADDED) std::memset(static_cast<guint8 *>(data) + size, 0, params->padding);
   GstMemory *memory = gst_memory_new_wrapped(params->flags, data, bytes, 0, size, nullptr, nullptr);
   std::lock_guard<std::mutex> guard(marks_lock);
   mark_of(memory)->set(device, data, delete_pinned_memory);
