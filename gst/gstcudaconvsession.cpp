@@ -212,6 +212,8 @@ void Session::complain_once(const std::string &about, const std::string &text) {
 // them: at most once a second where only the numbers of `about` change, and not twice with the same text unless it
 // `repeats`. The log has the others.
 void Session::complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats) {
+  constexpr size_t kMost = 100;  // texts of settings may be new for ever
+  if (numbers_.size() >= kMost) numbers_.clear();
   const gint64 now = g_get_monotonic_time();
   const auto [last, is_new] = numbers_.try_emplace(without_numbers(about));
   if (!is_new && !repeats && last->second.text == text) return;

@@ -243,6 +243,26 @@ GST_START_TEST(arrays_of_doubles_are_refused) {
 }
 GST_END_TEST;
 
+// Each is a warning of its own, and not every one is remembered.
+GST_START_TEST(bad_settings_that_are_ever_new_take_bounded_memory) {
+  Harness h("mask=custom coefficients=1", gray());
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  size_t before = 0;
+  for (int i = 0; i < 600; i++) {
+    const std::string text =
+        std::string(50000, 'x') + static_cast<char>('a' + i % 26) + static_cast<char>('a' + i / 26);
+    g_object_set(h.element(), "coefficients", text.c_str(), nullptr);
+    const Ref<GstBuffer> out = h.filter(in.get());
+    fail_unless(same_samples(in.get(), out.get(), gray()));
+    h.take_one(GST_MESSAGE_WARNING);
+    if (i == 100) before = heap_bytes();
+  }
+  const size_t after = heap_bytes();
+  fail_unless(after < before + (10 << 20), "%zu bytes, then %zu", before, after);
+}
+GST_END_TEST;
+
 // ---- Metas that the build cannot read -------------------------------------------------------------------------------
 
 #ifndef CUDACONV_ANALYTICS
@@ -342,6 +362,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, a_match_from_time_to_time_prevents_the_warning);
   tcase_add_test(tc, a_short_stream_without_a_match_is_a_warning_at_its_end);
   tcase_add_test(tc, arrays_of_doubles_are_refused);
+  tcase_add_test(tc, bad_settings_that_are_ever_new_take_bounded_memory);
 #ifndef CUDACONV_ANALYTICS
   tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);
   tcase_add_test(tc, a_handler_of_the_warning_stops_the_element);
