@@ -466,8 +466,11 @@ void Path::look_for_standstill() {
     const bool is_long = g_get_monotonic_time() - came_ >= kVeryLong;
     const bool stands = pool_size_ ? is_empty(pool_.get()) : is_long;
     if (stands && pool_size_) most_waiting_ = frames_waiting_ - 1;
-    if (stands) session_.count_early(pool_size_ ? kShort : kStands);
-    if (stands) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
+    const auto let_go = [&] {
+      session_.count_early(pool_size_ ? kShort : kStands);
+      return let_first_go();
+    };
+    if (stands) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, let_go));
     next = let_go_by_clock();
   }
   if (due) set_alarm(next);

@@ -288,6 +288,37 @@ GST_START_TEST(a_caps_query_without_memory_has_an_answer) {
 }
 GST_END_TEST;
 
+// Where upstream has no buffer left, a thread of the element lets the oldest frame go. It first makes a warning.
+GST_START_TEST(a_thread_without_memory_is_an_error) {
+  for (long n = 1; n < 8; n++) {
+    Between between("mask=fill roi-meta=true roi-lookahead=1000000000", gray());
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    const Ref<GstBufferPool> pool(gst_buffer_pool_new());
+    GstStructure *config = gst_buffer_pool_get_config(pool.get());
+    gst_buffer_pool_config_set_params(config, nullptr, GST_VIDEO_INFO_SIZE(&gray()), 2, 2);
+    fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+    GstBuffer *frames[2];  // upstream keeps the last one
+    for (GstBuffer *&frame : frames)
+      fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+    GST_BUFFER_PTS(frames[0]) = 0;
+    fail_unless_equals_int(between.push(Ref<GstBuffer>(frames[0])), GST_FLOW_OK);
+    take_messages(between.element.get(), GST_MESSAGE_ANY);
+    const Ref<GstBus> bus(gst_element_get_bus(between.element.get()));
+    const bool failed = with_failing_new(n, [&] {
+      for (int i = 0; i < 500 && !gst_bus_have_pending(bus.get()); i++) g_usleep(10000);
+      for (int i = 0; i < 5 && !between.frames; i++) g_usleep(10000);
+    });
+    fail_unless_equals_int(take_messages(between.element.get(), GST_MESSAGE_ERROR).size(), failed);
+    fail_unless_equals_int(between.frames, !failed);
+    gst_buffer_unref(frames[1]);
+    between.last.reset();
+    gst_element_set_state(between.element.get(), GST_STATE_NULL);
+    gst_buffer_pool_set_active(pool.get(), FALSE);
+  }
+}
+GST_END_TEST;
+
 // An allocator of memory that fails to be mapped once.
 struct Unmappable {
   GstAllocator parent;
@@ -373,6 +404,7 @@ Suite *make_suite() {
   tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
   tcase_add_test(tc, a_report_without_memory_is_an_error);
   tcase_add_test(tc, a_caps_query_without_memory_has_an_answer);
+  tcase_add_test(tc, a_thread_without_memory_is_an_error);
   tcase_add_test(tc, a_plane_that_cannot_be_mapped_hides_no_less);
   return suite;
 }
