@@ -105,11 +105,12 @@ void Path::update_settings() {
   const std::shared_ptr<const StreamContext> now = session_.context();
   const RoiSettings &old = before->settings.roi, &roi = now->settings.roi;
   if (roi.meta != old.meta || roi.types != old.types) {
+    const std::optional<RoiHistory::Span> all = times_waiting();
     std::set<int64_t> times;  // several frames may have the same
     for (Waiting &waiting : waiting_) {
       if (!waiting.frame) continue;
       const bool is_first = times.insert(waiting.regions.time).second;
-      session_.note_again(*now, waiting.frame.get(), trans_->segment, times_waiting(), is_first, &waiting.regions);
+      session_.note_again(*now, waiting.frame.get(), trans_->segment, all, is_first, &waiting.regions);
       if (waiting_.empty()) return;  // a handler of a warning has stopped the element
     }
   }
