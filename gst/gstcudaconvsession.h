@@ -5,6 +5,7 @@
 
 #include <gst/video/video.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,8 +49,6 @@ class Session {
   bool start();
   // PAUSED to READY: gives up the context of the caps; the device stays.
   void stop();
-  // How often start() has been called: a handler of a message may start the element again.
-  guint starts() const { return starts_; }
 
   // Makes the context for new caps. Where the settings cannot be carried out with them, the last good ones stay in
   // force. False, with an error message posted once, where there are no good ones or the frames cannot be filtered at
@@ -95,6 +94,7 @@ class Session {
 
   // Any thread may call the functions from here on.
   std::shared_ptr<const StreamContext> context() const;  // nullptr where there are no caps
+  guint starts() const { return starts_; }  // how often start() has been called: a handler of a message may do so
   // Returns a replacement for the context of a frame on which the device failed; nullptr, with an error message posted
   // once, if there is none.
   std::shared_ptr<const StreamContext> fail_over(const StreamContext &context, const Error &e);
@@ -145,8 +145,9 @@ class Session {
   guint failovers_ = 0;
   guint threads_ = 0, frames_in_flight_ = 0;  // the properties at the start
 
+  std::atomic<guint> starts_{0};
+
   // For the sink pad's streaming thread and state changes alone.
-  guint starts_ = 0;
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;
