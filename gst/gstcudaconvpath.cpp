@@ -104,7 +104,23 @@ void Path::update_settings() {
   if (!session_.update()) return;
   const std::shared_ptr<const StreamContext> now = session_.context();
   const RoiSettings &old = before->settings.roi, &roi = now->settings.roi;
-  if (roi.meta != old.meta || roi.types != old.types) {
+  if (now->passthrough() != before->passthrough()) {
+    crop_ = Crop::Unknown;
+    set_passthrough(now->passthrough());
+  } else if (roi.meta != old.meta || roi.lookahead != old.lookahead) {
+    announce_latency_();
+    gst_base_transform_reconfigure_sink(trans_);
+  }
+}
+
+// Takes the context for the frame at hand. Where it selects other regions than that of the frame before, finds those of
+// the frames that wait.
+void Path::take_context() {
+  const std::shared_ptr<const StreamContext> now = session_.context();
+  const auto selects_otherwise = [](const RoiSettings &a, const RoiSettings &b) {
+    return a.meta != b.meta || a.types != b.types;
+  };
+  if (now && context_ && selects_otherwise(now->settings.roi, context_->settings.roi)) {
     const std::optional<RoiHistory::Span> all = times_waiting();
     std::set<int64_t> times;  // several frames may have the same
     for (Waiting &waiting : waiting_) {
@@ -114,13 +130,7 @@ void Path::update_settings() {
       if (waiting_.empty()) return;  // a handler of a warning has stopped the element
     }
   }
-  if (now->passthrough() != before->passthrough()) {
-    crop_ = Crop::Unknown;
-    set_passthrough(now->passthrough());
-  } else if (roi.meta != old.meta || roi.lookahead != old.lookahead) {
-    announce_latency_();
-    gst_base_transform_reconfigure_sink(trans_);
-  }
+  context_ = now;
 }
 
 void Path::follow_context(GstBuffer *buffer) {
@@ -181,7 +191,7 @@ void Path::prepare_for(GstBuffer *buffer) {
   follow_context(buffer);
   look_at_crop(buffer);
   check_passthrough();
-  context_ = session_.context();
+  take_context();
 }
 
 // Looks for regions last, with the settings that they are then filtered with.
@@ -190,7 +200,8 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   prepare_for(waiting_.empty() ? frame.get() : waiting_.front().frame.get());
   prepared_ = true;
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
-  const std::shared_ptr<const StreamContext> context = context_ = session_.context();
+  take_context();
+  const std::shared_ptr<const StreamContext> context = context_;
   arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, times_waiting());
   note_arrival(frame.get());
   // If time jumps back, no later frame follows the waiting ones.

@@ -79,6 +79,7 @@ class Path {
   bool passes(const StreamContext &context) const;
   void set_passthrough(bool passthrough);
   void update_settings();
+  void take_context();
   void follow_context(GstBuffer *buffer);
   void look_at_crop(GstBuffer *buffer);
   void check_passthrough();
@@ -112,7 +113,7 @@ class Path {
   gboolean (*const forward_)(GstBaseTransform *, GstEvent *);
   Crop crop_ = Crop::Unknown;
   Downstream downstream_;                         // from the last ALLOCATION query
-  std::shared_ptr<const StreamContext> context_;  // of the frame at hand
+  std::shared_ptr<const StreamContext> context_;  // of the frame at hand; the frames that wait have its regions
   FrameRegions arrived_;                          // of the frame that the base class has, from take() to send()
   bool prepared_ = false;                         // prepare_for() has been called for the next frame to leave
 
