@@ -104,13 +104,9 @@ void Path::update_settings() {
   if (!session_.update()) return;
   const std::shared_ptr<const StreamContext> now = session_.context();
   const RoiSettings &old = before->settings.roi, &roi = now->settings.roi;
-  if (now->passthrough() != before->passthrough()) {
-    crop_ = Crop::Unknown;
-    set_passthrough(now->passthrough());
-  } else if (roi.meta != old.meta || roi.lookahead != old.lookahead) {
-    announce_latency_();
-    gst_base_transform_reconfigure_sink(trans_);
-  }
+  if (now->passthrough() != before->passthrough()) crop_ = Crop::Unknown;
+  announce_latency_();
+  if (roi.meta != old.meta || roi.lookahead != old.lookahead) gst_base_transform_reconfigure_sink(trans_);
 }
 
 // Takes the context for the frame at hand. Where it selects other regions than that of the frame before, finds those of
@@ -341,7 +337,6 @@ void Path::let_all_go() {
 }
 
 void Path::flush() {
-  if (frames_waiting_) flight_.note_lost();
   for (const Waiting &waiting : waiting_)
     if (waiting.event && GST_EVENT_IS_STICKY(waiting.event.get()))
       gst_pad_store_sticky_event(trans_->srcpad, waiting.event.get());

@@ -203,9 +203,9 @@ void Session::complain_of_unused(const Settings &settings) {
   }
 }
 
-// Posts a warning, once since the start for each thing that it is about.
+// Posts a warning, unless its text is empty, once since the start for each thing that it is about.
 void Session::complain_once(const std::string &about, const std::string &text) {
-  if (complaints_.insert(about).second) post_warning(element_, text.c_str(), "the stream goes on");
+  if (!text.empty() && complaints_.insert(about).second) post_warning(element_, text.c_str(), "the stream goes on");
 }
 
 // Posts a warning whose numbers may change with each frame, as a slider, a controller or a region that moves makes
@@ -324,12 +324,11 @@ RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
 
 }  // namespace
 
-// Returns a sentence for complain_of_metas().
+// Returns a sentence for the user where a meta cannot be read.
 std::string Session::find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame) {
   std::string trouble;
-  RoiTypeCounts types;
-  frame->own = context.roi.find(buffer, &trouble, &types);
-  frame->types = std::move(types);
+  frame->types.clear();
+  frame->own = context.roi.find(buffer, &trouble, &frame->types);
   return trouble;
 }
 
@@ -339,8 +338,9 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   const RoiSettings &roi = context->settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
-  complain_of_metas(find_regions(*context, buffer, &frame));
-  complain_of_types(type_watch_.look(buffer, roi, frame.own, segment.rate < 0 ? -frame.time : frame.time));
+  complain_once("metas", find_regions(*context, buffer, &frame));
+  complain_once("roi-type matches",
+                type_watch_.look(buffer, roi, frame.own, segment.rate < 0 ? -frame.time : frame.time));
   hold(*context, segment, waiting, frame);
   last_time_ = frame.time;
   if (roi.meta && roi.lookahead && !frame.is_timed)
@@ -352,7 +352,7 @@ void Session::note_again(const StreamContext &context, GstBuffer *buffer, const 
                          std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame) {
   const std::string trouble = find_regions(context, buffer, frame);
   hold(context, segment, waiting, *frame, drops);
-  complain_of_metas(trouble);  // last: a handler may stop the element, which drops the frame
+  complain_once("metas", trouble);  // last: a handler may stop the element, which drops the frame
 }
 
 void Session::hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
@@ -412,14 +412,6 @@ void Session::forget_regions() {
   missed_.reset();
 }
 
-void Session::complain_of_metas(const std::string &text) {
-  if (!text.empty()) complain_once("metas", text);
-}
-
-void Session::complain_of_types(const std::string &text) {
-  if (!text.empty()) complain_once("roi-type matches", text);
-}
-
 bool is_other_segment(GstEvent *event, const GstSegment &current) {
   // The position does not count, since that moves with the frames.
   GstSegment segment;
@@ -430,7 +422,7 @@ bool is_other_segment(GstEvent *event, const GstSegment &current) {
 
 void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
-    complain_of_types(type_watch_.end());
+    complain_once("roi-type matches", type_watch_.end());
     const std::shared_ptr<const StreamContext> context = this->context();
     if (context && context->settings.roi.report) post_report(Ref<GstStructure>(counts_.report({}, true)));
   }

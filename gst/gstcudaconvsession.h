@@ -118,8 +118,6 @@ class Session {
   bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
   void warn_of_settings(const Settings &settings, const Error &e);
   void complain_of_unused(const Settings &settings);
-  void complain_of_metas(const std::string &text);
-  void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
   void complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
   void complain_of_regions(const std::string &text);
