@@ -35,6 +35,13 @@ guint most_buffers(GstBufferPool *pool) {
   return most;
 }
 
+// Whether a pool acquires buffers in the way of the base class. In the pools of cameras and decoders a buffer comes
+// with the next frame, which would be lost.
+bool is_plain(GstBufferPool *pool) {
+  const auto *base = static_cast<GstBufferPoolClass *>(g_type_class_peek(GST_TYPE_BUFFER_POOL));
+  return GST_BUFFER_POOL_GET_CLASS(pool)->acquire_buffer == base->acquire_buffer;
+}
+
 bool is_empty(GstBufferPool *pool) {
   GstBufferPoolAcquireParams params = {};
   params.flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT;
@@ -471,10 +478,10 @@ void Path::look_for_standstill() {
   if (due && !waiting_.empty()) {
     if (GST_STATE(trans_) != GST_STATE_PLAYING && flight_.pushed()) came_ = g_get_monotonic_time();  // a pause
     const bool is_long = g_get_monotonic_time() - came_ >= kVeryLong;
-    const bool stands = pool_size_ ? is_empty(pool_.get()) : is_long;
-    if (stands && pool_size_) most_waiting_ = frames_waiting_ - 1;
+    const bool asks = pool_size_ && is_plain(pool_.get()), stands = asks ? is_empty(pool_.get()) : is_long;
+    if (stands && asks) most_waiting_ = frames_waiting_ - 1;
     const auto let_go = [&] {
-      session_.count_early(pool_size_ ? kShort : kStands);
+      session_.count_early(asks ? kShort : kStands);
       return let_first_go();
     };
     if (stands) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, let_go));

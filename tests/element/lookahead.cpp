@@ -530,6 +530,46 @@ GST_START_TEST(frames_leave_early_where_upstream_has_too_few_buffers) {
 }
 GST_END_TEST;
 
+// A pool like that of a camera: to acquire a buffer takes the next frame, and waits for it.
+struct CameraPool {
+  GstBufferPool parent;
+};
+struct CameraPoolClass {
+  GstBufferPoolClass parent_class;
+};
+G_DEFINE_TYPE(CameraPool, camera_pool, GST_TYPE_BUFFER_POOL)
+std::atomic<int> frames_taken{0};
+void camera_pool_class_init(CameraPoolClass *klass) {
+  GST_BUFFER_POOL_CLASS(klass)->acquire_buffer = [](GstBufferPool *pool, GstBuffer **buffer,
+                                                    GstBufferPoolAcquireParams *params) {
+    frames_taken++;
+    return GST_BUFFER_POOL_CLASS(camera_pool_parent_class)->acquire_buffer(pool, buffer, params);
+  };
+}
+void camera_pool_init(CameraPool *) {}
+
+GST_START_TEST(the_frames_of_a_slow_camera_are_not_taken) {
+  Stream h(settings(5 * kFrame, 0));
+  const Ref<GstBufferPool> pool(
+      static_cast<GstBufferPool *>(gst_object_ref_sink(g_object_new(camera_pool_get_type(), nullptr))));
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  gst_buffer_pool_config_set_params(config, nullptr, static_cast<guint>(GST_VIDEO_INFO_SIZE(&h.info)), 4, 4);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+  for (int i = 0; i < 2; i++) {
+    GstBuffer *frame;
+    fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+    GST_BUFFER_PTS(frame) = i * kFrame;
+    fail_unless_equals_int(gst_harness_push(h.get(), frame), GST_FLOW_OK);
+    g_usleep(700000);
+  }
+  fail_unless_equals_int(frames_taken, 2);
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 2; i++) fail_unless_equals_uint64(GST_BUFFER_PTS(h.pull().get()), i * kFrame);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+  gst_buffer_pool_set_active(pool.get(), FALSE);
+}
+GST_END_TEST;
+
 // A full queue in another branch can hold up the source for good. After five seconds the oldest frame leaves, even if
 // events come all the time.
 GST_START_TEST(a_frame_leaves_early_where_nothing_comes) {
@@ -975,6 +1015,7 @@ Suite *make_suite() {
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
   tcase_add_test(tc, frames_before_one_that_fails_come_out);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
+  tcase_add_test(tc, the_frames_of_a_slow_camera_are_not_taken);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_of_a_slow_detector_wait);
