@@ -524,9 +524,6 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->submit_input_buffer = [](GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
     return GST_CUDA_CONV(trans)->priv->path.take(is_discont, Ref<GstBuffer>(input));
   };
-  trans_class->prepare_output_buffer = [](GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf) {
-    return GST_CUDA_CONV(trans)->priv->path.find_output(inbuf, outbuf);
-  };
   trans_class->generate_output = [](GstBaseTransform *trans, GstBuffer **outbuf) {
     *outbuf = nullptr;
     return GST_CUDA_CONV(trans)->priv->path.send();

@@ -34,8 +34,4 @@ void post_error(GstElement *element, const std::exception &e) {
   }
 }
 
-void post_warning(GstElement *element, const char *text, const char *debug) {
-  GST_ELEMENT_WARNING(element, LIBRARY, SETTINGS, ("%s", text), ("%s", debug));
-}
-
 }  // namespace cudaconv::gst

@@ -19,9 +19,6 @@ namespace cudaconv::gst {
 // Error{Cancelled}.
 void post_error(GstElement *element, const std::exception &e);
 
-// Posts a warning message about a setting.
-void post_warning(GstElement *element, const char *text, const char *debug);
-
 // Calls `f` and returns what it returns. No exception may reach GStreamer, which is C: it is posted as an error
 // message, and `otherwise` is returned.
 template <typename T, typename F>

@@ -493,17 +493,9 @@ void Path::look_for_standstill() {
 
 // ---- Filtering ------------------------------------------------------------------------------------------------------
 
-GstFlowReturn Path::find_output(GstBuffer *in, GstBuffer **out) {
-  if (!context_ || !filters_in_place(in, *context_, downstream_)) return new_output_buffer(trans_, in, out);
-  *out = in;
-  return GST_FLOW_OK;
-}
-
 // Sets the buffers that the frame is read from and written to.
 GstFlowReturn Path::add_buffers(Ref<GstBuffer> in, Frame *frame) {
-  GstBuffer *out = nullptr;
-  GstFlowReturn flow = GST_BASE_TRANSFORM_GET_CLASS(trans_)->prepare_output_buffer(trans_, in.get(), &out);
-  if (flow == GST_FLOW_OK && out == in.get()) {
+  if (filters_in_place(in.get(), *frame->context, downstream_)) {
     // A buffer that claims to be writable may fail to map: such a frame is copied. An invalid frame fails again later.
     try {
       frame->take_in_place(in);
@@ -511,8 +503,9 @@ GstFlowReturn Path::add_buffers(Ref<GstBuffer> in, Frame *frame) {
     } catch (const std::runtime_error &e) {
       GST_DEBUG_OBJECT(trans_, "a frame is not filtered in place: %s", e.what());
     }
-    flow = new_output_buffer(trans_, in.get(), &out);
   }
+  GstBuffer *out = nullptr;
+  const GstFlowReturn flow = new_output_buffer(trans_, in.get(), &out);
   if (flow != GST_FLOW_OK) return flow;
   frame->out.reset(out);
   const GstVideoInfo &info = frame->context->info;

@@ -52,8 +52,6 @@ class Path {
   // For submit_input_buffer: brings settings, device and crop rectangle up to date, hands the frame to the base class,
   // which may negotiate anew or drop it, and looks for its regions. Posts an error message if that fails.
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);
-  // For prepare_output_buffer: the input buffer itself where the frame is filtered in place, as in the base class.
-  GstFlowReturn find_output(GstBuffer *in, GstBuffer **out);
   // For generate_output: filters or passes on, by way of Flight, the frame that the base class has kept and those that
   // waited for it, or has it wait. Posts an error message if that fails.
   GstFlowReturn send();

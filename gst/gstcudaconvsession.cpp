@@ -205,7 +205,8 @@ void Session::complain_of_unused(const Settings &settings) {
 
 // Posts a warning, unless its text is empty, once since the start for each thing that it is about.
 void Session::complain_once(const std::string &about, const std::string &text) {
-  if (!text.empty() && complaints_.insert(about).second) post_warning(element_, text.c_str(), "the stream goes on");
+  if (!text.empty() && complaints_.insert(about).second)
+    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", text.c_str()), ("the stream goes on"));
 }
 
 // Posts a warning whose numbers may change with each frame, as a slider, a controller or a region that moves makes
@@ -222,7 +223,7 @@ void Session::complain_of_numbers(const std::string &about, const std::string &t
     return;
   }
   last->second = {text, now};
-  post_warning(element_, text.c_str(), debug);
+  GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", text.c_str()), ("%s", debug));
 }
 
 // Warns of regions, or of their strengths.
