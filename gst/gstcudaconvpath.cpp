@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -125,11 +124,9 @@ void Path::take_context() {
   };
   if (now && context_ && selects_otherwise(now->settings.roi, context_->settings.roi)) {
     const std::optional<RoiHistory::Span> all = times_waiting();
-    std::set<int64_t> times;  // several frames may have the same
     for (Waiting &waiting : waiting_) {
       if (!waiting.frame) continue;
-      const bool is_first = times.insert(waiting.regions.time).second;
-      session_.note_again(*now, waiting.frame.get(), trans_->segment, all, is_first, &waiting.regions);
+      session_.note_again(*now, waiting.frame.get(), trans_->segment, all, &waiting.regions);
       if (waiting_.empty()) return;  // a handler of a warning has stopped the element
     }
   }
@@ -211,7 +208,7 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) {
     let_all_go();
     if (context_ && context_ != context)  // the settings have changed meanwhile
-      session_.note_again(*context_, frame.get(), trans_->segment, {}, true, &arrived_);
+      session_.note_again(*context_, frame.get(), trans_->segment, {}, &arrived_);
   }
   now_ = arrived_.time;
   return flow == GST_FLOW_OK && !context_ ? GST_FLOW_NOT_NEGOTIATED : flow;

@@ -2,7 +2,6 @@
 #include "gstcudaconvroihistory.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -101,18 +100,22 @@ void RoiHistory::set_frame_size(FrameSize size) {
   size_ = size;
 }
 
-void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again) {
-  const auto stays = [&](const Span &at) {
-    return (at.is_in_force(open, times) || at.is_in_force({time, time}, times)) &&
-           !(again && at.first == time && at.last == time);
+void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse,
+                     const RoiList *before) {
+  const auto counts = [&](const Span &at) {
+    return at.is_in_force(open, times) || at.is_in_force({time, time}, times);
   };
-  const auto counts = [&](const auto &held) { return stays(held.at); };
+  const auto is_of_frame = [&](const Span &at) { return before && at.first == time && at.last == time; };
+  const auto has = [](const auto &all, const auto &one) { return std::find(all.begin(), all.end(), one) != all.end(); };
   std::vector<Slice> slices;
   for (const Slice &slice : slices_) {
     Slice left = {slice.begin, {}, {}, {}};
-    std::copy_if(slice.region.begin(), slice.region.end(), std::back_inserter(left.region), counts);
-    std::copy_if(slice.mask.begin(), slice.mask.end(), std::back_inserter(left.mask), counts);
-    if (slice.everywhere && stays(*slice.everywhere)) left.everywhere = slice.everywhere;
+    for (const Held &held : slice.region)
+      if (counts(held.at) && !(is_of_frame(held.at) && has(before->region, held.region))) left.region.push_back(held);
+    for (const HeldMask &held : slice.mask)
+      if (counts(held.at) && !(is_of_frame(held.at) && has(before->mask, held.mask))) left.mask.push_back(held);
+    if (slice.everywhere && counts(*slice.everywhere) && !(is_of_frame(*slice.everywhere) && before->everywhere))
+      left.everywhere = slice.everywhere;
     if (!left.region.empty() || !left.mask.empty() || left.everywhere) slices.push_back(std::move(left));
   }
   if (!found.region.empty() || !found.mask.empty() || found.everywhere) {

@@ -41,8 +41,9 @@ class RoiHistory {
 
   // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within the span
   // `open`, of the frames that still wait and the frame before. `ellipse`: regions are ellipses, which joining allows
-  // for. `again`: drops the regions that came at that time before.
-  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again = false);
+  // for. `before`: what was added of this frame before, which is dropped.
+  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse,
+           const RoiList *before = nullptr);
   // The regions in force at the time of a frame. Its `own` are in force even where they are no longer held, such as
   // after roi-lookahead has become shorter.
   RoiList in_force(int64_t time, RoiTimes times, const RoiList &own) const;

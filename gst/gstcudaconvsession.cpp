@@ -350,21 +350,22 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 }
 
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                         std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame) {
+                         std::optional<RoiHistory::Span> waiting, FrameRegions *frame) {
+  const RoiList before = frame->own;
   const std::string trouble = find_regions(context, buffer, frame);
-  hold(context, segment, waiting, *frame, drops);
+  hold(context, segment, waiting, *frame, &before);
   complain_once("metas", trouble);  // last: a handler may stop the element, which drops the frame
 }
 
 void Session::hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
-                   const FrameRegions &frame, bool again) {
+                   const FrameRegions &frame, const RoiList *before) {
   const RoiSettings &roi = context.settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) return;
   held_.set_frame_size(frame_size(context.info));
   const int64_t last = last_time_.value_or(frame.time);
   RoiHistory::Span open = {last, last};
   if (waiting) open.add(*waiting);
-  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, again);
+  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, before);
 }
 
 RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,

@@ -66,9 +66,9 @@ class Session {
   // dropped. `context` is nullptr where there are no caps. `waiting`: the times of the frames that still wait.
   FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
                             std::optional<RoiHistory::Span> waiting);
-  // Notes the regions of a frame that waits once more, for other settings. `drops`: instead of those noted at its time.
+  // Notes the regions of a frame once more, for other settings, instead of those that were noted of it.
   void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                  std::optional<RoiHistory::Span> waiting, bool drops, FrameRegions *frame);
+                  std::optional<RoiHistory::Span> waiting, FrameRegions *frame);
   // Notes a frame that note_regions() could not be called for, or that it failed on: for as long as its regions would
   // be in force, all of each frame is a region.
   void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
@@ -124,7 +124,7 @@ class Session {
   std::string find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
   void post_report(Ref<GstStructure> report);
   void hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
-            const FrameRegions &frame, bool again = false);
+            const FrameRegions &frame, const RoiList *before = nullptr);
   void forget_regions();
 
   GstElement *const element_;

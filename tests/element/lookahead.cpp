@@ -238,7 +238,8 @@ GST_START_TEST(settings_change_while_frames_wait) {
 }
 GST_END_TEST;
 
-// So do regions that roi-type selects no longer. Frames may have the same time, and need not follow each other then.
+// So do regions that roi-type selects no longer, but for those of frames that have left. Frames may have the same time,
+// and need not follow each other then.
 GST_START_TEST(types_change_while_frames_wait) {
   Stream h(settings(2 * kFrame, 0) + " roi-type=face");
   const Region face = {2, 2, 10, 9}, other = {20, 4, 11, 8}, plate = {30, 20, 9, 9}, tree = {3, 20, 9, 7};
@@ -268,7 +269,25 @@ GST_START_TEST(types_change_while_frames_wait) {
   h.set("roi-type=face");
   push(4, "dog", plate);
   check({other, face});
-  check({other, face});
+  check({other, face, tree});
+}
+GST_END_TEST;
+
+// Regions of a frame that was dropped stay in force, also where a frame of the same time is searched again.
+GST_START_TEST(types_change_after_a_frame_of_the_same_time_was_dropped) {
+  Stream h(settings(2 * kFrame, 0) + " roi-type=face");
+  Random random = seeded();
+  const Region face = {2, 2, 10, 9};
+  const Ref<GstBuffer> frame = random_frame(h.info, random), dropped = random_frame(h.info, random);
+  GST_BUFFER_PTS(frame.get()) = GST_BUFFER_PTS(dropped.get()) = kFrame;
+  add_roi(dropped.get(), "face", face.x, face.y, face.width, face.height);
+  fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+  gst_pad_push_event(h.get()->sinkpad, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2, kFrame / 4, kFrame));
+  fail_unless_equals_int(h.push(dropped.get()), GST_FLOW_OK);
+  h.set("roi-type=face,plate");
+  push_event(h, gst_event_new_eos());
+  check_layers(frame.get(), h.pull().get(), h.info, {{kFilter, {{face}}}});
+  fail_unless(!gst_harness_try_pull(h.get()));
 }
 GST_END_TEST;
 
@@ -1007,6 +1026,7 @@ Suite *make_suite() {
   tcase_add_test(tc, times_that_are_not_in_order);
   tcase_add_test(tc, settings_change_while_frames_wait);
   tcase_add_test(tc, types_change_while_frames_wait);
+  tcase_add_test(tc, types_change_after_a_frame_of_the_same_time_was_dropped);
   tcase_add_test(tc, frames_that_wait_are_not_copied);
   tcase_add_test(tc, the_time_is_reported_as_latency);
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
