@@ -39,10 +39,6 @@ void Flight::start(bool with_task) {
   set_start(Start::Done);
 }
 
-void Flight::fail_to_start() {
-  set_start(Start::Stopped);
-}
-
 void Flight::set_start(Start start) {
   {
     std::lock_guard<std::mutex> guard(lock_);
@@ -73,7 +69,8 @@ void Flight::resume(bool by_source_pad) {
       start_task = wants_task_ && !runs_task_ && !halts_ && source_is_active_;
       if (start_task) runs_task_ = true;
     }
-    if (start_task && !gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run_task, this, nullptr)) forget_task();
+    const auto run = [](gpointer flight) { static_cast<Flight *>(flight)->wait_for_frame(); };
+    if (start_task && !gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this, nullptr)) forget_task();
   }
   set_pool_flushing(false);
 }
@@ -278,10 +275,6 @@ GstFlowReturn Flight::take_flow() {
 }
 
 // ---- The task of the source pad -------------------------------------------------------------------------------------
-
-void Flight::run_task(gpointer flight) {
-  static_cast<Flight *>(flight)->wait_for_frame();
-}
 
 void Flight::wait_for_frame() {
   std::unique_lock<std::mutex> guard(lock_);

@@ -37,7 +37,7 @@ class Flight {
   // `with_task`: several frames may be in flight.
   void await_start() { set_start(Start::Awaited); }
   void start(bool with_task);
-  void fail_to_start();
+  void fail_to_start() { set_start(Start::Stopped); }
   // To be called by the sink pad's streaming thread before it does anything: GstPad lets it in before the element has
   // started. Waits for that. False where the element cannot start, or has stopped: queries reach inactive pads, too.
   bool enter();
@@ -94,7 +94,6 @@ class Flight {
   enum class Start { Stopped, Awaited, Done };
 
   void set_start(Start start);
-  static void run_task(gpointer flight);
   void forget_task();
   void note_pace();
   bool comes_fast() const;

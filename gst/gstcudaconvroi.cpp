@@ -261,10 +261,6 @@ void RoiCounts::add_regions(guint64 regions, const RoiTypeCounts &types) {
   }
 }
 
-void RoiCounts::add_frame(bool marked) {
-  add(marked ? &Counts::marked : &Counts::unmarked);
-}
-
 void RoiCounts::write(const Counts &counts, GstStructure *structure) {
   g_autoptr(GstStructure) types = gst_structure_new_empty("types");
   for (const auto &[type, count] : counts.types) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, count, nullptr);

@@ -115,7 +115,8 @@ class RoiCounts {
  public:
   void reset();
   void add_regions(guint64 regions, const RoiTypeCounts &types);
-  void add_frame(bool marked);  // one that leaves, with or without a region in force
+  // One that leaves, with or without a region in force.
+  void add_frame(bool marked) { add(marked ? &Counts::marked : &Counts::unmarked); }
   void add_early() { add(&Counts::early); }
 
   // Adds all counts since reset() to the structure.

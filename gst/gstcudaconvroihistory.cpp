@@ -79,10 +79,6 @@ void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
   if (auto one = joined(all, frame)) mask.push_back({std::move(one), at});
 }
 
-void RoiHistory::clear() {
-  slices_.clear();
-}
-
 void RoiHistory::set_frame_size(FrameSize size) {
   if (!slices_.empty() && (size_.width != size.width || size_.height != size.height)) {
     std::vector<Slice> slices = slices_;

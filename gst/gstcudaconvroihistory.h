@@ -27,7 +27,7 @@ class RoiHistory {
   static constexpr size_t kMostRegions = 2048, kMostMasks = 4;
 
   // Forgets all regions: after a flush, in another segment, at the start.
-  void clear();
+  void clear() { slices_.clear(); }
   // Sets the size of the frames to come, and scales the regions that are held to it.
   void set_frame_size(FrameSize size);
 

@@ -35,14 +35,6 @@ std::string without_numbers(std::string text) {
 
 // ---- Device and backend ---------------------------------------------------------------------------------------------
 
-bool Session::open() {
-  return choose(*properties_.published());
-}
-
-void Session::close() {
-  release(true);
-}
-
 bool Session::start() {
   const std::shared_ptr<const Configuration> wanted = properties_.published();
   {

@@ -42,9 +42,9 @@ class Session {
   Session(GstElement *element, const Properties &properties) : element_(element), properties_(properties) {}
 
   // NULL to READY: chooses device and backend. False, with an error message posted, where backend=cuda finds no device.
-  bool open();
+  bool open() { return choose(*properties_.published()); }
   // READY to NULL: gives up device and context.
-  void close();
+  void close() { release(true); }
   // READY to PAUSED: chooses again where the properties have changed or the device has failed. Returns as open() does.
   bool start();
   // PAUSED to READY: gives up the context of the caps; the device stays.
