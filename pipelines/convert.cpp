@@ -103,6 +103,7 @@ struct Converter {
   Covers covers;
   Owned<GstElement> filter;  // until a video stream has come
   gint width = 0, height = 0;
+  bool has_frame = false;  // of that size
   Owned<GstCaps> video, audio;
 };
 
@@ -238,9 +239,13 @@ void warn_of_fields(const GstCaps *format, const GstCaps *video) {
   std::fprintf(stderr, "warning: the video is interlaced, which %s does not keep\n", name.get());
 }
 
-// A file has one header for all of its H.264.
+// A file has one header for all of its H.264. A clip that is turned has another size before its first frame.
 GstPadProbeReturn check_size(GstPad *, GstPadProbeInfo *info, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
+  if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
+    c->has_frame = true;
+    return GST_PAD_PROBE_OK;
+  }
   GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
   if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
   GstCaps *caps;
@@ -248,7 +253,7 @@ GstPadProbeReturn check_size(GstPad *, GstPadProbeInfo *info, gpointer converter
   const gint width = c->width, height = c->height;
   gst_structure_get(gst_caps_get_structure(caps, 0), "width", G_TYPE_INT, &c->width, "height", G_TYPE_INT, &c->height,
                     nullptr);
-  if (!width || (c->width == width && c->height == height)) return GST_PAD_PROBE_OK;
+  if (!c->has_frame || (c->width == width && c->height == height)) return GST_PAD_PROBE_OK;
   post_failure(c->pipeline, "the size of the video changes, which H.264 does not keep here: write .webm instead");
   return GST_PAD_PROBE_DROP;
 }
@@ -277,7 +282,8 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
     g_object_set(size, "caps", nullptr, nullptr);
   }
   if (gst_structure_has_name(gst_caps_get_structure(c->video.get(), 0), kH264))
-    gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, check_size, c, nullptr);
+    gst_pad_add_probe(sized.get(), GstPadProbeType(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_BUFFER),
+                      check_size, c, nullptr);
   warn_of_fields(c->video.get(), caps);
   add(c, {make("queue"), make_video_encoder(c->video.get())}, sized.get(), template_for(c->muxer, c->video.get()));
 }

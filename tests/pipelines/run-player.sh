@@ -182,6 +182,21 @@ takes_new_sizes() { # as WebM; H.264 has one header in a file
   [ "$(stat -c %s sizes.raw)" = $((64 * 3 * 5 * (48 + 80))) ] || return
   [ -n "$no_h264" ] || { refuses "$rule" sizes.avi -o refused.mp4 && refuses "$rule" sizes.avi -o refused.mkv; }
 }
+takes_turned_clip() { # FILE: the picture is upright, and no player turns it again
+  gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,width=160,height=120 \
+    ! jpegenc ! qtmux ! filesink location=turned.mov
+  python3 - <<'END'
+import struct
+with open("turned.mov", "r+b") as clip:
+    clip.seek(clip.read().index(b"tkhd") + 44)
+    clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
+END
+  gst-launch-1.0 -q filesrc location=turned.mov ! decodebin ! videoflip video-direction=90r ! matroskamux \
+    ! filesink location=upright.mkv
+  "$player" -q -o "$1" turned.mov mask=box3 && "$player" -q -o "upright-$1" upright.mkv mask=box3 &&
+    rgb_of "$1" turned.raw && rgb_of "upright-$1" want.raw && [ "$(stat -c %s turned.raw)" = $((3 * 120 * 160 * 3)) ] &&
+    cmp turned.raw want.raw && ! gst-launch-1.0 -t filesrc location="$1" ! decodebin ! fakesink | grep -i orientation
+}
 is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
   local code=0
   timeout --foreground --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 \
@@ -385,7 +400,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..57"
+echo "1..60"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -415,6 +430,9 @@ expect_unless "$no_h264" "an odd size into MP4" takes_even_sizes
 expect_unless "$no_h264" "an odd size into Matroska" takes_odd_sizes
 expect_unless "$no_h264" "fields into H.264" takes_fields
 expect "a size that changes" takes_new_sizes
+expect "a clip by a turned camera into WebM" takes_turned_clip turned.webm
+expect_unless "$no_h264" "into MP4" takes_turned_clip turned.mp4
+expect_unless "$no_h264" "into Matroska" takes_turned_clip turned.mkv
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
 expect "an interrupted WebM" is_interrupted cut.webm
 expect "a second interruption" is_given_up none.webm
