@@ -247,11 +247,6 @@ bool is_picture(const std::string &name) {
   return is_png(name) || has_suffix(name, ".jpg") || has_suffix(name, ".jpeg");
 }
 
-FILE *open_to_write(const std::string &name) {
-  const AtOnce opening;
-  return g_fopen(name.c_str(), "wb");
-}
-
 void compare(const Options &options) {
   OutputFile file(options.output, options.input);
   const std::string line = filter_line(options), rgb = " ! videoconvert ! video/x-raw,format=RGB ! appsink sync=false ";
@@ -272,6 +267,7 @@ void compare(const Options &options) {
     runner.wait();
   else if (options.at > 0)  // its only frame, or its first, is there already
     throw Failure("the input cannot be moved to that moment: leave --at out");
+  const AtOnce writing;
   // Each sink holds the first frame that has reached it.
   const Owned<GstSample> picture =
       side_by_side(preroll_of(runner.pipeline(), "before").get(), preroll_of(runner.pipeline(), "after").get());
@@ -282,7 +278,7 @@ void compare(const Options &options) {
   GstMapInfo map;
   GstBuffer *const bytes = gst_sample_get_buffer(coded.get());
   if (!gst_buffer_map(bytes, &map, GST_MAP_READ)) throw Failure("cannot read the picture");
-  FILE *const to = open_to_write(file.part());
+  FILE *const to = g_fopen(file.part().c_str(), "wb");
   bool written = to && std::fwrite(map.data, 1, map.size, to) == map.size;
   written &= to && std::fclose(to) == 0;
   gst_buffer_unmap(bytes, &map);

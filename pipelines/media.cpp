@@ -16,7 +16,6 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <utility>
 
 namespace media {
@@ -187,7 +186,8 @@ void check_display() {
 
 namespace {
 
-std::set<std::string> unfinished;  // names of parts
+// The name of the part that is being written. A signal handler may read it at any time.
+std::atomic<const char *> unfinished{nullptr};
 
 // Those that end the program early. nohup has SIGHUP ignored.
 std::vector<int> interruptions() {
@@ -198,7 +198,7 @@ std::vector<int> interruptions() {
 
 void leave(int) {
   constexpr char kText[] = "\ninterrupted\n";
-  for (const std::string &part : unfinished) unlink(part.c_str());
+  if (const char *part = unfinished) unlink(part);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kExitInterrupted);
 }
@@ -233,16 +233,17 @@ OutputFile::OutputFile(const std::string &name, const std::string &input) : name
   for (const std::string &written : {name_, part_})
     if (std::filesystem::equivalent(path_of(input), written, none))
       throw Failure("the output is the input: name another file");
-  unfinished.insert(part_);
+  unfinished = part_.c_str();
 }
 
 OutputFile::~OutputFile() {
-  if (unfinished.erase(part_)) g_unlink(part_.c_str());  // only exists after a failure
+  if (unfinished.exchange(nullptr)) g_unlink(part_.c_str());  // it has failed
 }
 
 void OutputFile::complete() {
   if (part_ == name_) return;
   if (g_rename(part_.c_str(), name_.c_str()) != 0) throw Failure("cannot write " + name_ + ": " + g_strerror(errno));
+  unfinished = nullptr;
 }
 
 // ---- Runner ---------------------------------------------------------------------------------------------------------
@@ -367,10 +368,7 @@ int exit_code(const std::exception &e) {
 
 gboolean Runner::on_interrupt(gpointer data) {
   auto *self = static_cast<Runner *>(data);
-  if (self->interrupted_) {
-    for (const std::string &part : unfinished) g_unlink(part.c_str());
-    _exit(kExitInterrupted);
-  }
+  if (self->interrupted_) leave(0);
   self->interrupted_ = true;
   const Owned<GstElement> muxer(gst_bin_get_by_name(GST_BIN(self->pipeline()), "muxer"));
   if (!self->frames_ || !(muxer || self->playing_)) {  // there is nothing to finish
@@ -384,6 +382,7 @@ gboolean Runner::on_interrupt(gpointer data) {
     return TRUE;
   };
   if (muxer) gst_element_foreach_sink_pad(muxer.get(), cut, self);
+  const AtOnce sending;  // a source without a queue waits for the frame on its way
   gst_element_send_event(self->pipeline(), gst_event_new_eos());
   return G_SOURCE_CONTINUE;
 }

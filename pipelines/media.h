@@ -94,7 +94,7 @@ class AtOnce {
 };
 
 // Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe, a device or the
-// standard output.
+// standard output. A program has one at a time.
 class OutputFile {
  public:
   // Throws Failure if `name` is a folder, or the file `input`. An empty one stands for no file.

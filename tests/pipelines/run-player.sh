@@ -335,6 +335,23 @@ into_a_pipe() {
   wait $! || return
   "$player" -q -o written.png "$clip" mask=sobel && [ -p pipe.png ] && cmp read.png written.png
 }
+gives_up_pipe() { # INPUT: whose reader waits; the second Ctrl-C at the latest ends the program
+  local program code=0
+  rm -f stuck.png
+  mkfifo stuck.png
+  exec 3<>stuck.png
+  "$player" -q -o stuck.png "$1" mask=sobel &
+  program=$!
+  head -c 1 <&3 >first  # it has begun to write more than the pipe holds
+  for _ in {1..10}; do
+    ! kill -INT "$program" 2>/dev/null || sleep 0.5
+  done
+  ! kill -KILL "$program" 2>/dev/null || echo "it still runs"
+  exec 3<&-
+  wait "$program" || code=$?
+  echo "exit code $code"
+  [ "$code" = 130 ]
+}
 keeps_originals() {
   cp -r photos originals
   refuses "the output is the input" -o photos/a.png photos/a.png && refuses "the output is the input" -o ./photos photos &&
@@ -400,7 +417,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..60"
+echo "1..62"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -457,6 +474,9 @@ expect "a JPEG" to_jpeg
 expect_unless "$no_jpegparse" "a photo by a turned camera" turns_photo
 expect "a JPEG that its decoder does not support" refuses_precision
 expect "a picture into a pipe" into_a_pipe
+gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=snow ! video/x-raw,width=640,height=480 ! pngenc ! filesink location=snow.png
+expect "a picture into a pipe that nobody reads" gives_up_pipe snow.png
+expect "a picture of a video into it" gives_up_pipe "$clip"
 expect "a picture and a folder onto themselves" keeps_originals
 expect "a folder of pictures" filters_folder
 expect "an interruption among them" is_interrupted_among_pictures
