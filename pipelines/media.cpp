@@ -283,6 +283,7 @@ void Runner::preroll() {
       while (g_main_context_iteration(nullptr, FALSE)) continue;  // the reason is on the bus
       throw Failure(failure_.empty() ? "the pipeline does not start" : failure_);
     case GST_STATE_CHANGE_NO_PREROLL:  // a live source gives nothing before PLAYING
+      change(GST_STATE_PLAYING);
       break;
     default:
       wait();

@@ -121,7 +121,8 @@ class Runner {
   Runner(const Runner &) = delete;
 
   GstElement *pipeline() const { return pipeline_.get(); }
-  // Brings it to PAUSED, where the first frame has gone through the filter. Throws Failure or Interrupted.
+  // Brings it to PAUSED, where the first frame has gone through the filter; with a live source to PLAYING, where it
+  // will go. Throws Failure or Interrupted.
   void preroll();
   // Waits until a seek is done.
   void wait();

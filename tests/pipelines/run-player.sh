@@ -34,6 +34,18 @@ differ() {
 picture() {
   "$player" -o sobel.png --at=1 "$clip" mask=sobel && decodes sobel.png 1
 }
+of_live_source() { # a sender of JPEGs: a picture, then a video until Ctrl-C
+  local port sender code=0
+  port=$(python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  gst-launch-1.0 -q videotestsrc is-live=true ! video/x-raw,width=64,height=48,framerate=10/1 ! jpegenc \
+    ! udpsink host=127.0.0.1 port="$port" &
+  sender=$!
+  timeout --foreground 30 "$player" -q -o live.png "udp://127.0.0.1:$port" mask=box3 && decodes live.png 1 || code=$?
+  [ "$code" != 0 ] || timeout --foreground --preserve-status -s INT 4 "$player" -q -o live.webm "udp://127.0.0.1:$port" mask=box3 || code=$?
+  kill "$sender"
+  echo "exit code $code"
+  [ "$code" = 130 ] && [ "$(frames_of live.webm)" -ge 1 ]
+}
 same_as() { # PROPERTIES ARGUMENT...: the arguments make the picture that these properties make
   # shellcheck disable=SC2086  # a list of properties
   "$player" -q -o properties.png "$clip" $1 && "$player" -q -o arguments.png "$clip" "${@:2}" &&
@@ -417,11 +429,12 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..62"
+echo "1..63"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "a picture" picture
+expect "a live source" of_live_source
 expect "a missing file" refuses "nothing-there" nothing-there.mp4
 expect "a file without video" refuses "decode" "$self"
 expect "a file with sound only" refuses_sound
