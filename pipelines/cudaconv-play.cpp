@@ -300,9 +300,7 @@ class Pictures {
       const std::string line = line_for(holds_png(input), is_png(output));
       if (!runner_ || line != line_) make(line);
       g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
-      const Owned<GstElement> out = find(runner_->pipeline(), "out");
-      gst_element_set_state(out.get(), GST_STATE_NULL);  // closes the file before
-      g_object_set(out.get(), "location", file.part().c_str(), nullptr);
+      g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
       const uint64_t before = runner_->frames();
       runner_->play();
       if (runner_->frames() == before) throw Failure("there is no picture in it");

@@ -251,6 +251,10 @@ def play(pipeline, counts):
                 interrupted = True
                 print("interrupted: finishing the file", file=sys.stderr)
                 pipeline.send_event(Gst.Event.new_eos())
+        if message.type == Gst.MessageType.EOS:
+            for sink in pipeline.iterate_sinks():
+                sink.set_state(Gst.State.NULL)  # closes the file
+            message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR) or message
         if message.type == Gst.MessageType.ERROR:
             error, details = message.parse_error()
             if error.matches(Gst.CoreError.quark(), Gst.CoreError.MISSING_PLUGIN) and not decoder_missing:

@@ -280,8 +280,8 @@ void Runner::preroll() {
   playing_ = false;
   switch (change(GST_STATE_PAUSED)) {
     case GST_STATE_CHANGE_FAILURE:
-      while (g_main_context_iteration(nullptr, FALSE)) continue;  // the reason is on the bus
-      throw Failure(failure_.empty() ? "the pipeline does not start" : failure_);
+      check_failure();
+      throw Failure("the pipeline does not start");
     case GST_STATE_CHANGE_NO_PREROLL:  // a live source gives nothing before PLAYING
       change(GST_STATE_PLAYING);
       break;
@@ -304,6 +304,23 @@ void Runner::play() {
   ended_ = g_get_monotonic_time();
   end_progress();
   if (!frames_) throw Failure("no frame came through the filter");
+}
+
+void Runner::stop() {
+  gst_element_set_state(pipeline(), GST_STATE_READY);
+  GstIterator *sinks = gst_bin_iterate_sinks(GST_BIN(pipeline()));
+  const auto close = [](const GValue *sink, gpointer) {
+    gst_element_set_state(GST_ELEMENT(g_value_get_object(sink)), GST_STATE_NULL);
+  };
+  gst_iterator_foreach(sinks, close, nullptr);
+  gst_iterator_free(sinks);
+  check_failure();
+}
+
+// Throws the error that is on the bus.
+void Runner::check_failure() {
+  while (g_main_context_iteration(nullptr, FALSE)) continue;
+  if (!failure_.empty()) throw Failure(failure_);
 }
 
 void Runner::end_progress() {

@@ -130,8 +130,8 @@ class Runner {
   // properly; before the first frame it throws Interrupted. A second one ends the program. Throws Failure, also where
   // no frame comes through the filter.
   void play();
-  // To READY, which closes files.
-  void stop() { gst_element_set_state(pipeline(), GST_STATE_READY); }
+  // To READY. Closes files, and throws Failure if one cannot be closed.
+  void stop();
 
   gint64 duration() const { return duration_; }  // nanoseconds; -1: not known
   uint64_t frames() const { return frames_; }
@@ -149,6 +149,7 @@ class Runner {
   static gboolean on_interrupt(gpointer self);
   static gboolean on_message(GstBus *bus, GstMessage *message, gpointer self);
   GstStateChangeReturn change(GstState state);
+  void check_failure();
   void fail(const std::string &text);
   void end_progress();
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Hides regions and faces with the example programs, in C++ and in Python, and with the Python code of README.md:
-# run-privacy.sh CUDACONV_PRIVACY TOP_FOLDER
+# run-privacy.sh CUDACONV_PRIVACY TOP_FOLDER FAILING_CLOSE
 #
 # Only bytes in a hidden region may change. Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's
 # folder. Tests are skipped without a detector, or without GStreamer's bindings for Python.
@@ -16,6 +16,7 @@ script=$(realpath "$2")/pipelines/cudaconv-privacy.py
 face=$(realpath "$2")/pipelines/face.svg
 photo=$(realpath "$2")/tests/pipelines/face.jpg
 readme=$(realpath "$2")/README.md
+failing_close=$(realpath "$3")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -287,6 +288,11 @@ keeps_earlier_output() { # COMMAND...: what was there stays when a later run fai
   echo earlier >earlier.rgb
   ! "$@" --region=1,2,3,4 -o earlier.rgb cut.mkv && [ "$(cat earlier.rgb)" = earlier ] && [ ! -e earlier.rgb.part ]
 }
+is_not_closed() { # COMMAND...: a file that may lack its end does not take the place of the earlier one
+  echo earlier >earlier.rgb
+  refuses "No space left" env LD_PRELOAD="$failing_close" "$@" --region=1,2,3,4 -o earlier.rgb clip.mkv &&
+    [ "$(cat earlier.rgb)" = earlier ] && [ ! -e earlier.rgb.part ]
+}
 is_terminated() { # COMMAND...: which leaves no part of the output
   local code=0 program
   "$@" --region=0,0,160,120 -o early.rgb clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 &
@@ -312,7 +318,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..68"
+echo "1..70"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -390,6 +396,10 @@ expect "values that a property does not take" refuses_values "$program"
 expect_unless "$no_python" "in Python too" refuses_values "$python" "$script"
 expect "a file that is cut off" keeps_earlier_output "$program"
 expect_unless "$no_python" "in Python too" keeps_earlier_output "$python" "$script"
+no_preload=
+LD_PRELOAD=$failing_close "$program" --help >/dev/null 2>&1 || no_preload="no library can be preloaded"
+expect_unless "$no_preload" "a file that cannot be closed" is_not_closed "$program"
+expect_unless "${no_preload:-$no_python}" "in Python too" is_not_closed "$python" "$script"
 expect "no display" no_window "$program"
 expect_unless "$no_python" "in Python too" no_window "$python" "$script"
 expect "an unknown property" refuses "roi-grov=1" \
