@@ -13,7 +13,7 @@ case ${1:-} in
   -*) sed -n '4,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 clip=${1:+$(realpath -- "$1")}
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
 steps=5
 . tests/setup.sh
 [ -z "$clip" ] || [ -r "$clip" ] || die "cannot read $clip"

@@ -7,7 +7,7 @@
 # them at the end with the reason. The exit code is 0 if no test failed.
 set -euo pipefail
 
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
 steps=4
 . tests/setup.sh
 

@@ -124,7 +124,9 @@ configure() {
   shift
   if [ -e "$folder/build.ninja" ]; then
     [ -w "$folder/build.ninja" ] || die "$folder/ belongs to $(stat -c %U "$folder"): be that user, or remove it"
-    grep -qF "\"source\": \"$(pwd -P)\"" "$folder/meson-info/meson-info.json" ||
+    python3 -c 'import json, os, sys
+sys.exit(not os.path.samefile(json.load(open(sys.argv[1]))["directories"]["source"], "."))' \
+      "$folder/meson-info/meson-info.json" 2>/dev/null ||
       die "$folder/ was made for another copy of the source: rm -rf $folder, and run this again"
   fi
   mkdir -p "$folder"

@@ -45,7 +45,7 @@ for argument in "$@"; do
 done
 [ ${#suites[@]} -gt 0 ] || suites=(bookworm)
 
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$(realpath "$0")")/../.."
 mkdir -p build
 steps=$((6 * ${#suites[@]}))
 . tests/setup.sh

@@ -10,6 +10,7 @@ set -euo pipefail
 . "$(dirname "$0")/../tap.sh"
 
 cd "$1"
+top=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -88,6 +89,11 @@ log_level() { # LEVEL [VARIABLE=VALUE]: of OpenCV in a launch line
   # shellcheck disable=SC2016  # sh expands it
   [ "$(with_program gst-launch-1.0 'echo "$OPENCV_LOG_LEVEL"' env -u OPENCV_LOG_LEVEL "${@:2}" pipelines/launch privacy)" = "$1" ]
 }
+finds_its_folder() { # by a link, and where bash looks for folders elsewhere, too
+  ln -sf "$top/pipelines/launch" "$scratch/link"
+  [ "$(with_program gst-launch-1.0 'pwd' env CDPATH=.:/usr pipelines/launch blur)" = "$top" ] &&
+    [ "$(with_program gst-launch-1.0 'pwd' "$scratch/link" blur)" = "$top" ]
+}
 needs_mounts() { # what build.sh says where it may not mount
   local code=0 output
   output=$(with_program debootstrap 'exit 1' setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
@@ -102,13 +108,25 @@ says_why_nvcc_is_left_out() {
     meson setup "$scratch/build" -Dtests=disabled -Dbench=disabled -Dtune=disabled | tee "$scratch/setup-log"
   grep -qx "Message: Building for the CPU only: nvcc 13.0 .*: this compiler is too new" "$scratch/setup-log"
 }
+# Configures a project in a folder of any name twice. A copy of it with its build folder is told so.
+configures_again() (
+  mkdir "$scratch/Jörg's \"x" && cd "$scratch/Jörg's \"x" || return
+  echo "project('any')" >meson.build
+  # shellcheck disable=SC2034  # setup.sh reads it
+  steps=1
+  . "$top/tests/setup.sh"
+  configure build && configure build && [ -e build/configured ] || return
+  cp -r . "$scratch/copy" && cd "$scratch/copy" || return
+  (configure build) 2>&1 | tee said
+  grep -q 'build/ was made for another copy of the source' said
+)
 no_meson=
 command -v meson >/dev/null || no_meson="no meson on the PATH"
 no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..10"
+echo "1..12"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
 expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
@@ -117,6 +135,8 @@ expect "one with a newer GStreamer gets it" installs 1.24.2-1ubuntu0.2
 expect "launch lines name the packages of their elements" names_packages
 expect "OpenCV says nothing in launch lines" log_level OFF
 expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
+expect "launch finds its folder" finds_its_folder
 expect_unless "$no_meson" "an nvcc that does not work is left out, with the reason" says_why_nvcc_is_left_out
+expect_unless "$no_meson" "a folder of any name is configured again" configures_again
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
 finish
