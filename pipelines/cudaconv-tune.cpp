@@ -63,6 +63,7 @@ Options parse_options(int &argc, char **&argv) {
 
 int main(int argc, char **argv) {
   std::setlocale(LC_ALL, "");
+  g_setenv("OPENCV_LOG_LEVEL", "OFF", FALSE);  // keeps detectors from warning of cascades that are not used
   try {
     const Options options = parse_options(argc, argv);  // which also initialises GStreamer
     if (!gtk_init_check(&argc, &argv)) throw Failure("there is no display to show a window on");

@@ -32,6 +32,9 @@ refuses() { # TEXT ARGUMENT...
   echo "exit code $code: $output"
   [ "$code" = 1 ] && [[ $output == *"$1"* ]]
 }
+says_no_more_of_detector() { # than what is wrong
+  refuses "syntax error" --detector="facedetect display=false !" "$clip" | tee said && ! grep haarcascade said
+}
 without_display() { DISPLAY='' refuses "no display" "$clip"; }
 
 echo "no video" >text.mp4
@@ -52,7 +55,7 @@ for part in {00..19}; do
 done
 gst-launch-1.0 -q multifilesrc location=part%02d.jpg caps=image/jpeg,width=64,height=48,framerate=25/1 ! avimux \
   ! filesink location=change.avi 2>/dev/null  # multifilesrc has no times
-echo "1..36"
+echo "1..37"
 expect "a file that is not there" refuses "nothing-there.mp4: No such file" nothing-there.mp4
 expect "a file that is no video" refuses "text.mp4: " text.mp4
 expect "a file without video" refuses "there is no video in it" sound.wav
@@ -61,6 +64,9 @@ expect "a folder" refuses "is a folder" "$scratch"
 expect "a value that is not there" refuses "mask=gaussian is not a value of that property" "$clip" mask=gaussian
 expect "a property that is not there" refuses "no property msk" msk=sobel
 expect "a detector that is not there" refuses "nosuchelement" --detector=nosuchelement
+no_detector=
+gst-inspect-1.0 --exists facedetect || no_detector="no element facedetect"
+expect_unless "$no_detector" "OpenCV's warnings" says_no_more_of_detector
 expect "no display" without_display
 timeout 120 "$program" "$clip" $((number + 1)) || failed=1
 finish
