@@ -2,6 +2,7 @@
 //
 // One file into another: uridecodebin takes it apart, encodebin encodes what has to be, a muxer joins it.
 #include <gst/pbutils/pbutils.h>
+#include <gst/video/video.h>
 
 #include <cstdio>
 #include <cstring>
@@ -232,8 +233,11 @@ bool is_interlaced(const GstCaps *video) {
   return mode && std::strcmp(mode, "progressive");
 }
 
-// VP8 and VP9 have no fields: players show both at once.
-void warn_of_fields(const GstCaps *format, const GstCaps *video) {
+// VP8 and VP9 have no fields: players show both at once. No encoder here keeps alpha.
+void warn_of_losses(const GstCaps *format, const GstCaps *video) {
+  GstVideoInfo info;
+  if (gst_video_info_from_caps(&info, video) && GST_VIDEO_INFO_HAS_ALPHA(&info))
+    std::fprintf(stderr, "warning: the video has alpha, which is left out\n");
   if (!is_interlaced(video) || gst_structure_has_name(gst_caps_get_structure(format, 0), kH264)) return;
   const Owned<gchar> name(gst_pb_utils_get_codec_description(format));
   std::fprintf(stderr, "warning: the video is interlaced, which %s does not keep\n", name.get());
@@ -284,7 +288,7 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   if (gst_structure_has_name(gst_caps_get_structure(c->video.get(), 0), kH264))
     gst_pad_add_probe(sized.get(), GstPadProbeType(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_BUFFER),
                       check_size, c, nullptr);
-  warn_of_fields(c->video.get(), caps);
+  warn_of_losses(c->video.get(), caps);
   add(c, {make("queue"), make_video_encoder(c->video.get())}, sized.get(), template_for(c->muxer, c->video.get()));
 }
 

@@ -40,7 +40,8 @@ struct Options {
 };
 
 constexpr char kSummary[] =
-    "Inputs are videos that GStreamer decodes, PNG and JPEG pictures, and folders of pictures.\n"
+    "Inputs are videos that GStreamer decodes, PNG and JPEG pictures, and folders of pictures. A video may be a URI, "
+    "such as rtsp://HOST/PATH, or v4l2:///dev/video0 for a camera.\n"
     "Videos are encoded by the encoders that are installed. Sound, subtitles and tags are kept where the container "
     "takes them. The program prints what it leaves out. Ctrl-C finishes the file early.";
 

@@ -421,7 +421,9 @@ gboolean Runner::on_message(GstBus *, GstMessage *message, gpointer data) {
     case GST_MESSAGE_ELEMENT:
       if (gst_is_missing_plugin_message(message)) {
         const Owned<gchar> what(gst_missing_plugin_message_get_description(message));
-        std::fprintf(stderr, "warning: there is no %s; gstreamer1.0-libav has most decoders\n", what.get());
+        const gchar *type = gst_structure_get_string(gst_message_get_structure(message), "type");
+        std::fprintf(stderr, "warning: there is no %s%s\n", what.get(),
+                     g_strcmp0(type, "decoder") ? "" : "; gstreamer1.0-libav has most decoders");
         self->missing_ = true;
       }
       break;

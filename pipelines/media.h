@@ -162,7 +162,7 @@ class Runner {
   guint progress_ = 0;
   bool playing_ = false;
   std::atomic<bool> interrupted_{false};
-  bool missing_ = false;   // a decoder is
+  bool missing_ = false;   // a plugin is
   bool given_up_ = false;  // interrupted before anything was written
   gint64 duration_ = -1;
   gint64 ended_ = 0;                    // microseconds of the monotonic clock

@@ -130,6 +130,16 @@ says_what_is_interlaced() {
   grep -q 'the video is interlaced, which VP8 does not keep' said &&
     ! "$player" -q -o frames.webm clip.mkv mask=box3 2>&1 | grep interlaced
 }
+says_that_alpha_is_left_out() {
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,format=AYUV,width=64,height=48,framerate=25/1 ! matroskamux \
+    ! filesink location=alpha.mkv </dev/null
+  "$player" -q -o alpha.webm alpha.mkv mask=box3 2>&1 | tee said
+  grep -q 'the video has alpha, which is left out' said && ! "$player" -q -o opaque.webm clip.mkv mask=box3 2>&1 | grep alpha
+}
+names_the_missing() { # the package for decoders has no sources
+  refuses "there is no FOO protocol source" foo://bar | tee said
+  grep -q "No URI handler implemented" said && ! grep libav said
+}
 leaves_ass_out() { # WebM has no subtitles of this kind
   printf 'Dialogue: text' >ass
   gst-launch-1.0 -q matroskamux name=mux ! filesink location=ass.mkv videotestsrc num-buffers=50 \
@@ -429,13 +439,14 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..63"
+echo "1..65"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "a picture" picture
 expect "a live source" of_live_source
 expect "a missing file" refuses "nothing-there" nothing-there.mp4
+expect "a protocol without a source" names_the_missing
 expect "a file without video" refuses "decode" "$self"
 expect "a file with sound only" refuses_sound
 head -c 4000 "$clip" >head.webm
@@ -449,6 +460,7 @@ expect "WebM" converts converted.webm
 expect "the sound does not change" keeps_sound_as_it_is
 expect "it names the streams that a container does not support" says_what_is_left_out
 expect "fields into WebM" says_what_is_interlaced
+expect "alpha into WebM" says_that_alpha_is_left_out
 expect "subtitles that WebM does not have" leaves_ass_out
 expect "Matroska" converts converted.mkv
 expect "its sound in FLAC" keeps_flac
