@@ -110,14 +110,12 @@ GstPadProbeReturn mark(GstPad *, GstPadProbeInfo *info, gpointer regions) {
   return GST_PAD_PROBE_OK;
 }
 
-// Refuses frames that a region does not touch: a mistake in its numbers would show what is to be hidden.
-GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *info, gpointer regions) {
-  GstEvent *event = GST_PAD_PROBE_INFO_EVENT(info);
-  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
-  GstCaps *caps;
+// Refuses frames that a region does not touch: a mistake in its numbers would show what is to be hidden. The caps alone
+// do not tell: a clip that is turned has another size before its first frame.
+GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *, gpointer regions) {
+  const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
   GstVideoInfo video;
-  gst_event_parse_caps(event, &caps);
-  if (!gst_video_info_from_caps(&video, caps)) return GST_PAD_PROBE_OK;
+  if (!caps || !gst_video_info_from_caps(&video, caps.get())) return GST_PAD_PROBE_OK;
   for (const Rectangle &r : *static_cast<const std::vector<Rectangle> *>(regions)) {
     if (r.x < static_cast<guint>(video.width) && r.y < static_cast<guint>(video.height)) continue;
     const Owned<gchar> text(g_strdup_printf("--region=%u,%u,%u,%u is outside the picture of %dx%d", r.x, r.y, r.width,
@@ -163,9 +161,9 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts
   if (options.regions.empty())
     g_object_set(find(bin, "detector").get(), "profile", options.cascade.c_str(), nullptr);
   else
-    for (const auto &[type, probe] :
-         {std::pair(GST_PAD_PROBE_TYPE_BUFFER, &mark), {GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, &check_regions}})
-      gst_pad_add_probe(pad.get(), type, probe, const_cast<std::vector<Rectangle> *>(&options.regions), nullptr);
+    for (const auto probe : {check_regions, mark})
+      gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, probe,
+                        const_cast<std::vector<Rectangle> *>(&options.regions), nullptr);
   gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, Counts::count, counts, nullptr);
   return hider;
 }

@@ -113,21 +113,23 @@ def make_marker(regions):
 
 
 def make_checker(regions):
-    """Makes a pad probe that refuses frames that a region does not touch: its numbers are wrong."""
-    def check(pad, info):
-        event = info.get_event()
-        if event.type == Gst.EventType.CAPS:
-            caps = event.parse_caps().get_structure(0)
-            # python3-gst-1.0 of GStreamer 1.26 wraps the structure in a context manager.
-            with caps if hasattr(caps, "__enter__") else contextlib.nullcontext(caps) as size:
-                width, height = size.get_value("width"), size.get_value("height")
-            for region in regions:
-                if region[0] >= width or region[1] >= height:
-                    text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"
-                    error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
-                    hider = pad.get_parent_element()
-                    hider.post_message(Gst.Message.new_error(hider, error, ""))
-                    return Gst.PadProbeReturn.DROP
+    """Makes a pad probe that refuses frames that a region does not touch: its numbers are wrong.
+
+    The caps alone do not tell: a clip that is turned has another size before its first frame.
+    """
+    def check(pad, _info):
+        caps = pad.get_current_caps()
+        structure = caps.get_structure(0)
+        # python3-gst-1.0 of GStreamer 1.26 wraps the structure in a context manager.
+        with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as size:
+            width, height = size.get_value("width"), size.get_value("height")
+        for region in regions:
+            if region[0] >= width or region[1] >= height:
+                text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"
+                error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
+                hider = pad.get_parent_element()
+                hider.post_message(Gst.Message.new_error(hider, error, ""))
+                return Gst.PadProbeReturn.DROP
         return Gst.PadProbeReturn.OK
 
     return check
@@ -220,8 +222,8 @@ def make_pipeline(options, part, counts):
         pipeline.get_by_name("file").set_uri(Gst.filename_to_uri(part))  # takes any name, a string only UTF-8
     hider = pipeline.get_by_name("hider")
     if options.region:
+        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_checker(options.region))
         hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
-        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, make_checker(options.region))
     else:
         pipeline.get_by_name("detector").set_property("profile", options.cascade)
     hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))

@@ -82,9 +82,9 @@ with open("turned.mov", "r+b") as clip:
     clip.seek(clip.read().index(b"tkhd") + 44)
     clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
 END
-  "$@" --region=41,101,50,50 -o hidden.rgb turned.mov roi-grow=0 &&
-    "$@" --region=41,101,50,50 -o plain.rgb turned.mov roi-grow=0 mask=identity &&
-    differs hidden.rgb plain.rgb 120 160 41 101 50 50
+  "$@" --region=41,121,50,30 -o hidden.rgb turned.mov roi-grow=0 &&
+    "$@" --region=41,121,50,30 -o plain.rgb turned.mov roi-grow=0 mask=identity &&
+    differs hidden.rgb plain.rgb 120 160 41 121 50 30
 }
 of_readme() { # from a detailed picture, whose buffers have other references, into a file, with its region and without
   local source='videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 kt=5 ! video/x-raw,format=RGB'
