@@ -52,13 +52,15 @@ std::optional<gint64> stream_time(const GstSegment *segment, GstBuffer *buffer) 
   return static_cast<gint64>(time);
 }
 
-// The text of an error message. A stream without a link is sound: the decoder offers video to the pipeline.
-std::string error_text(GstMessage *message) {
+// The text of an error message. A stream without a link is sound: the decoder offers video to the pipeline. `missing`
+// is a decoder that is not installed.
+std::string error_text(GstMessage *message, const std::string &missing) {
   const GstStructure *details = nullptr;
   gst_message_parse_error_details(message, &details);
   gint flow = GST_FLOW_OK;
   if (details && gst_structure_get_int(details, "flow-return", &flow) && flow == GST_FLOW_NOT_LINKED)
-    return "there is no video in it";
+    return missing.empty() ? "there is no video in it"
+                           : "there is no " + missing + "; gstreamer1.0-libav has most decoders";
   return message_text(message, gst_message_parse_error);
 }
 
@@ -197,7 +199,11 @@ gboolean Player::take_message(GstBus *, GstMessage *message, gpointer data) {
   switch (GST_MESSAGE_TYPE(message)) {
     case GST_MESSAGE_ERROR:
       self->seeking_ = false;
-      self->take_error_(error_text(message));
+      self->take_error_(error_text(message, self->missing_));
+      break;
+    case GST_MESSAGE_ELEMENT:
+      if (gst_is_missing_plugin_message(message))
+        self->missing_ = Owned<gchar>(gst_missing_plugin_message_get_description(message)).get();
       break;
     case GST_MESSAGE_ASYNC_DONE:
       self->seeking_ = false;

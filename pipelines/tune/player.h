@@ -53,6 +53,7 @@ class Player {
   std::atomic<bool> has_frame_{false};
   std::optional<gint64> next_seek_;
   gint64 duration_ = -1;
+  std::string missing_;  // a decoder that is not installed
   mutable std::mutex lock_;
   gint64 shown_ = 0, length_ = 0;           // start and duration of the frame that was handed out last
   gint64 sought_ = -1, sought_start_ = -1;  // the time of a seek, and where the frame there may start

@@ -35,10 +35,13 @@ refuses() { # TEXT ARGUMENT...
 says_no_more_of_detector() { # than what is wrong
   refuses "syntax error" --detector="facedetect display=false !" "$clip" | tee said && ! grep haarcascade said
 }
+without_decoder() { GST_PLUGIN_FEATURE_RANK=vp8dec:NONE,avdec_vp8:NONE refuses "there is no VP8 decoder" both.mkv; }
 without_display() { DISPLAY='' refuses "no display" "$clip"; }
 
 echo "no video" >text.mp4
 gst-launch-1.0 -q audiotestsrc num-buffers=9 ! wavenc ! filesink location=sound.wav
+gst-launch-1.0 -q matroskamux name=m ! filesink location=both.mkv videotestsrc num-buffers=5 ! vp8enc ! queue ! m. \
+  audiotestsrc num-buffers=9 ! vorbisenc ! queue ! m.
 gst-launch-1.0 -q videotestsrc num-buffers=1 ! jpegenc ! filesink location=photo.jpg
 LC_ALL=C sed 's/\xff\xc0\x00\x11\x08/\xff\xc0\x00\x11\x0c/' photo.jpg >deep.jpg
 gst-launch-1.0 -q videotestsrc num-buffers=5 ! video/x-raw,format=GRAY8,width=8,height=1 ! matroskamux \
@@ -55,10 +58,11 @@ for part in {00..19}; do
 done
 gst-launch-1.0 -q multifilesrc location=part%02d.jpg caps=image/jpeg,width=64,height=48,framerate=25/1 ! avimux \
   ! filesink location=change.avi 2>/dev/null  # multifilesrc has no times
-echo "1..37"
+echo "1..38"
 expect "a file that is not there" refuses "nothing-there.mp4: No such file" nothing-there.mp4
 expect "a file that is no video" refuses "text.mp4: " text.mp4
 expect "a file without video" refuses "there is no video in it" sound.wav
+expect "a file without a decoder for its video" without_decoder
 expect "a file that its decoder does not support" refuses "deep.jpg: no frame of it can be decoded" deep.jpg
 expect "a folder" refuses "is a folder" "$scratch"
 expect "a value that is not there" refuses "mask=gaussian is not a value of that property" "$clip" mask=gaussian
