@@ -197,8 +197,15 @@ void convert(const Options &options) {
 
 // ---- A picture of a video -------------------------------------------------------------------------------------------
 
-Owned<GstSample> preroll_of(GstElement *pipeline, const char *name) {
-  Owned<GstSample> sample(gst_app_sink_pull_preroll(GST_APP_SINK(find(pipeline, name).get())));
+// Waits for the first frame of a live source: the others have prerolled.
+Owned<GstSample> preroll_of(Runner &runner, const char *name) {
+  const Owned<GstElement> element = find(runner.pipeline(), name);
+  auto *sink = GST_APP_SINK(element.get());
+  Owned<GstSample> sample;
+  while (!sample && !gst_app_sink_is_eos(sink)) {
+    runner.check_failure();
+    sample.reset(gst_app_sink_try_pull_preroll(sink, 100 * GST_MSECOND));
+  }
   if (!sample) throw Failure("there is no frame at that moment");
   return sample;
 }
@@ -270,8 +277,7 @@ void compare(const Options &options) {
     throw Failure("the input cannot be moved to that moment: leave --at out");
   const AtOnce writing;
   // Each sink holds the first frame that has reached it.
-  const Owned<GstSample> picture =
-      side_by_side(preroll_of(runner.pipeline(), "before").get(), preroll_of(runner.pipeline(), "after").get());
+  const Owned<GstSample> picture = side_by_side(preroll_of(runner, "before").get(), preroll_of(runner, "after").get());
   const Owned<GstCaps> caps(gst_caps_new_empty_simple(is_png(options.output) ? "image/png" : "image/jpeg"));
   ErrorSlot error;
   const Owned<GstSample> coded(gst_video_convert_sample(picture.get(), caps.get(), 10 * GST_SECOND, error));

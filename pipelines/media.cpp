@@ -317,7 +317,6 @@ void Runner::stop() {
   check_failure();
 }
 
-// Throws the error that is on the bus.
 void Runner::check_failure() {
   while (g_main_context_iteration(nullptr, FALSE)) continue;
   if (!failure_.empty()) throw Failure(failure_);

@@ -136,6 +136,8 @@ class Runner {
   gint64 duration() const { return duration_; }  // nanoseconds; -1: not known
   uint64_t frames() const { return frames_; }
   bool interrupted() const { return interrupted_; }
+  // Throws Failure where an error is on the bus.
+  void check_failure();
   // Throws Interrupted if it was.
   void check_interruption() const;
   // Frames a second from the first frame on; 0 where there are too few.
@@ -149,7 +151,6 @@ class Runner {
   static gboolean on_interrupt(gpointer self);
   static gboolean on_message(GstBus *bus, GstMessage *message, gpointer self);
   GstStateChangeReturn change(GstState state);
-  void check_failure();
   void fail(const std::string &text);
   void end_progress();
 

@@ -46,6 +46,13 @@ of_live_source() { # a sender of JPEGs: a picture, then a video until Ctrl-C
   echo "exit code $code"
   [ "$code" = 130 ] && [ "$(frames_of live.webm)" -ge 1 ]
 }
+refuses_dead_source() { # a server that is not there
+  local port output
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  for output in refused.png refused.webm none; do
+    refuses "cudaconv-play: source: " "rtsp://127.0.0.1:$port/x" -q -o "$output" || return
+  done
+}
 same_as() { # PROPERTIES ARGUMENT...: the arguments make the picture that these properties make
   # shellcheck disable=SC2086  # a list of properties
   "$player" -q -o properties.png "$clip" $1 && "$player" -q -o arguments.png "$clip" "${@:2}" &&
@@ -54,7 +61,7 @@ same_as() { # PROPERTIES ARGUMENT...: the arguments make the picture that these 
 # refuses TEXT ARGUMENT...: passes where the player exits with 1, prints TEXT, and leaves no file
 refuses() {
   local code=0 output
-  output=$("$player" -o refused.webm "${@:2}" 2>&1) || code=$?
+  output=$(timeout 60 "$player" -o refused.webm "${@:2}" 2>&1) || code=$?
   echo "exit code $code: $output"
   [ "$code" = 1 ] && [[ $output == *"$1"* ]] && [ -z "$(find . -name 'refused*')" ]
 }
@@ -439,12 +446,13 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..65"
+echo "1..66"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "a picture" picture
 expect "a live source" of_live_source
+expect "a live source that fails" refuses_dead_source
 expect "a missing file" refuses "nothing-there" nothing-there.mp4
 expect "a protocol without a source" names_the_missing
 expect "a file without video" refuses "decode" "$self"
