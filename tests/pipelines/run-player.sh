@@ -339,7 +339,10 @@ make_pictures() {
     ! tee name=t ! queue ! pngenc ! filesink location=photos/a.png t. ! queue ! jpegenc ! filesink location=photos/b.JPG
   cp photos/a.png photos/c.png
 }
-rgb_of() { gst-launch-1.0 -q filesrc location="$1" ! decodebin ! "${@:3}" videoconvert ! video/x-raw,format=RGB ! filesink location="$2"; }
+rgb_of() { # FILE OUTPUT [ELEMENT...]: its frames; decodebin alone now and then waits for the sound, which nothing takes
+  gst-launch-1.0 -q uridecodebin uri="file://$PWD/$1" caps="video/x-raw(ANY)" expose-all-streams=false ! "${@:3}" videoconvert \
+    ! video/x-raw,format=RGB ! filesink location="$2" </dev/null
+}
 filters_picture() {
   "$player" -q -o a.png photos/a.png mask=gauss sigma=3 && rgb_of a.png a.raw &&
     rgb_of photos/a.png want.raw cudaconv mask=gauss sigma=3 ! && [ -s a.raw ] && cmp a.raw want.raw
