@@ -110,19 +110,28 @@ __device__ inline void interleave(const uint32_t (&words)[subtiles(kChannels)][k
   }
 }
 
-// The inverse of interleave(), for two or four channels.
+// The inverse of interleave().
 template <int kChannels>
 __device__ inline void deinterleave(const uint32_t (&u8x4s)[kChunk],
                                     uint32_t (&words)[subtiles(kChannels)][kChannels]) {
-  static_assert(kChannels == 2 || kChannels == 4);
+  if constexpr (kChannels == 4) {
 #pragma unroll
-  for (int i = 0; i < kChannels; i++) {
-    if constexpr (kChannels == 4) {
-      words[0][i] = u8x4s[i];
-    } else {
+    for (int i = 0; i < 4; i++) words[0][i] = u8x4s[i];
+  } else if constexpr (kChannels == 3) {
+    words[0][0] = __byte_perm(u8x4s[0], u8x4s[1], 0x4210);
+    words[0][1] = __byte_perm(u8x4s[1], u8x4s[2], 0x5421);
+    words[0][2] = __byte_perm(u8x4s[2], u8x4s[3], 0x6542);
+  } else if constexpr (kChannels == 2) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
       words[0][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x5410);
       words[1][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x7632);
     }
+  } else {
+    uint32_t of_subtile[4];
+    transpose(u8x4s, of_subtile);
+#pragma unroll
+    for (int s = 0; s < 4; s++) words[s][0] = of_subtile[s];
   }
 }
 

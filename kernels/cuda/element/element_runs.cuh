@@ -12,15 +12,22 @@
 //       . x x x .   as high as it is there:              . . . . .        . x x x .        . . x . .
 //       . . x . .                                                         . . . . .        . . x . .
 //
-// A thread has a column of kRows results. It goes away from the middle row and adds the rows above and below. For each
-// result it then has the extremum of a window one column wide, and as high as it has come. At the end of each rectangle
-// this extremum joins the extremum of the wider rectangles. The joined extremum is then widened, from neighbouring
-// threads, by the difference in width to the next rectangle. All rectangles share these steps. In the example:
+// A thread has kRows rows of results, each of kChunk neighbouring u8x4s. It goes away from the middle row and adds the
+// rows above and below. For each result it then has the extremum of a window one column wide, and as high as it has
+// come. At the end of each rectangle this extremum joins the extremum of the wider rectangles. The joined extremum is
+// then widened, from neighbouring threads, by the difference in width to the next rectangle. All rectangles share these
+// steps. In the example:
 //
 //       widen(widen(height 0, 1) | height 1, 1) | height 2
 //
 // A widening by w is a sequence of maxima of three samples up to w apart. Rows as wide as the rows before are only
-// added. Of many rows of one width, the rows that all results share are added once.
+// added.
+//
+// Threads side by side hold neighbouring chunks of a row; the first and the last ones are the halo. For small elements
+// these are the lanes of a warp, which works alone and widens by shuffles. A halo of larger elements would leave a warp
+// no results, so these take all threads of a block, which widen in shared memory.
+//
+// Example, a 5x5 ellipse of RGBA: 32 lanes hold 4 pixels each, 128 of a row. The first and the last 4 are halo.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"
@@ -29,298 +36,389 @@
 namespace cudaconv::element {
 
 constexpr int kElementRunsRadius = 127;  // largest radius
+// The largest element for a warp: its radius in pixels, and the halo on each side in u8x4s. Bytes take more registers:
+// blocks do a cross of 63x63 in half the time.
+constexpr int kStripRadius = 31, kByteStripRadius = 16, kStripHalo = 32;
 
 struct ElementRunsParams : U8x4ExtremumParams {
-  int32_t halo;  // threads before the first result's thread
+  int32_t halo;  // u8x4s on each side, a multiple of kChunk
   int32_t radius_y;
   // Widenings, by distance from the middle row: row[i] is the distance, apart[i] how far to widen, in u8x4s; several
   // may have the same distance. 255 ends the list.
   uint8_t row[kElementRunsRadius + 1], apart[kElementRunsRadius + 1];
 };
 
-// Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate ellipse".
-struct ElementRunsTuning {
-  static constexpr int kThreads = 512, kMostThreads = 1024;  // of a block, which is alone on a multiprocessor
-  static constexpr int kWords = 8192;                        // words of results of a block
-  static constexpr int kAtOnce = 2;                          // rows that are added together
-};
-
-// A block is a row of kThreads columns of kRows results; some columns on either side are for the halo. kPixels: u8x4s
-// of all parts are pixels as they lie in memory, of four bytes or eight. kStep: u8x4s of a pixel.
-template <typename Order_, int kStep_, bool kPixels_>
+// kLanes: threads side by side, 32 or all of the block. A row of theirs is kRuns runs of kLanes * kChunk u8x4s. Lane n
+// has the n-th kChunk u8x4s of each run.
+//
+// Rows and blocks of warps are tuned on an H200 with kernel-bench --table=goals,formats --only="dilate ellipse".
+template <typename Order_, int kLanes_, int kRuns_ = 1>
 struct ElementRunsShape {
   using Order = Order_;
-  using Tuning = ElementRunsTuning;
-  static constexpr bool kPixels = kPixels_;
-  static constexpr int kStep = kStep_, kThreads = kPixels ? Tuning::kMostThreads : Tuning::kThreads;
-  static constexpr int kRows = Tuning::kWords / kThreads, kMinBlocks = 1;
-  static constexpr int kAtOnce = Tuning::kAtOnce;
-  static constexpr size_t kBytes = sizeof(uint32_t) * 2 * kRows * kThreads;
+  static constexpr int kLanes = kLanes_, kRuns = kRuns_;
+  static constexpr bool kWarps = kLanes == 32;  // warps work alone
+  static constexpr int kRows = !kWarps ? 8 : kRuns == 1 ? 4 : 2, kThreads = kWarps ? 128 : kLanes;
+  static constexpr int kColumns = kLanes * kChunk * kRuns;  // halo included
+  static constexpr int kMinBlocks = !kWarps ? 1 : Order::kWords && kRuns == 1 ? 5 : 4;
+  static constexpr size_t kBytes = kWarps ? 0 : sizeof(uint32_t) * 2 * kRows * kColumns;  // shared memory
 };
 
-// Reads a column of u8x4s of a part from global memory, with subtiles from all of them.
-template <typename Shape>
-class U8x4Column {
+// Reads and writes a lane's u8x4s. Positions count u8x4s as subtile 0 has them. kInside: all windows lie inside the
+// part.
+template <typename Shape, bool kInside>
+class ElementRows {
  public:
-  using Order = typename Shape::Order;
+  static constexpr int kRows = Shape::kRows, kRuns = Shape::kRuns;
+  // Whether there are registers to read rows while those before them are compared.
+  static constexpr bool kAhead = !Shape::kWarps || (kInside && kRuns == 1 && !Shape::Order::kWords);
+  using Row = uint32_t[kRuns][kChunk];
 
-  // `column` counts u8x4s of the tile's row.
-  __device__ U8x4Column(const ElementRunsParams &p, const Tile &tile, int column)
+  // y0: row of the part that is the lane's row 0.
+  __device__ ElementRows(const ElementRunsParams &p, const Tile &tile, int y0)
       : p_(p),
         part_(tile.part),
-        y0_(tile.y0),
-        rows_inside_(tile.y0 >= p.radius_y && tile.y0 + Shape::kRows + p.radius_y <= tile.part.height) {
-    constexpr int kHalf = Shape::kStep - 1;
-    const int x = tile.x0 + column, width = part_.width >> kHalf, channels = Shape::kPixels ? 4 : part_.channels;
-#pragma unroll
-    for (int s = 0; s < kMost; s++) {
-      // min(): no result needs pixels farther to the right.
-      const int at = min((x + s * p.tile.width) >> kHalf, width - 1 + p.halo);
-      const int from = border_index_no_div(p.border, at, width);
-      offset_[s] = from < 0 ? -1 : (from << kHalf | (x & kHalf)) * channels;
-    }
-    const uint32_t border = part_.border_word[x & kHalf];
-    border_ = channels == 1 ? (border & 0xff) * 0x01010101u : channels == 2 ? (border & 0xffff) * 0x10001u : border;
+        x0_(tile.x0 - p.halo + lane() * kChunk),
+        y0_(y0),
+        below_(row_at(y0 + kRows)),
+        above_(row_at(y0 - 1)) {}
+
+  __device__ static int lane() { return static_cast<int>(threadIdx.x % Shape::kLanes); }
+
+  // Reads row y of the lane.
+  __device__ void read(int y, Row &row) const {
+    y += y0_;
+    if constexpr (!kInside) y = border_index_no_div(p_.border, min(y, part_.height - 1 + p_.radius_y), part_.height);
+    read_from(kInside || y >= 0 ? row_at(y) : nullptr, row);
   }
 
-  // Calls function(at), where at(y) returns the u8x4 `y` rows below the tile's first row, prepared for comparison. If
-  // all rows of the block lie in the part, at() of whole pixels skips the border, since that would take as long as the
-  // comparisons.
-  template <typename Function>
-  __device__ void read(Function function) const {
-    const auto compared = [this](uint32_t u8x4) { return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ p_.flip; };
-    if (Shape::kPixels && rows_inside_) return function([&](int y) { return compared(read_row(y0_ + y)); });
-    function([&](int y) {
-      const int bottom = part_.height - 1 + p_.radius_y;
-      const int row = border_index_no_div(p_.border, min(y0_ + y, bottom), part_.height);
-      return compared(row < 0 ? border_ : read_row(row));
-    });
+  // Reads the rows `height` rows below and above all rows of the lane. With kInside once for each height, from 0 on.
+  __device__ void read_beside(int height, Row &below, Row &above) {
+    if constexpr (kInside) {
+      read_from(below_, below);
+      read_from(above_, above);
+      below_ += part_.source_pitch;
+      above_ -= part_.source_pitch;
+    } else {
+      read(kRows + height, below);
+      read(-1 - height, above);
+    }
+  }
+
+  // Prepares what has been read for comparison.
+  __device__ uint32_t compared(uint32_t u8x4) const {
+    return (Shape::Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ p_.flip;
+  }
+
+  // Writes row y of the lane, without what lies in the halo, beyond the tile, or outside the frame.
+  __device__ void write(int y, const Row &row) const {
+    if (y0_ + y >= part_.height) return;
+    with_channels([&](auto channels) { write_row<decltype(channels)::value>(y0_ + y, row); });
   }
 
  private:
-  static constexpr int kMost = Shape::kPixels ? 1 : Order::kWords ? 2 : 4;  // most subtiles
+  // Warps do bytes of four channels alone.
+  template <typename Function>
+  __device__ void with_channels(Function function) const {
+    constexpr bool kWords = Shape::Order::kWords;
+    if constexpr (!Shape::kWarps && !kWords) {
+      if (part_.channels == 1) return function(std::integral_constant<int, 1>());
+      if (part_.channels == 3) return function(std::integral_constant<int, 3>());
+    }
+    if constexpr (!Shape::kWarps || kWords)
+      if (part_.channels == 2) return function(std::integral_constant<int, 2>());
+    function(std::integral_constant<int, 4>());
+  }
 
-  __device__ uint32_t read_row(int y) const {
-    const uint8_t *row = part_.source + y * part_.source_pitch;
-    const auto inside = [&](int s) { return offset_[s] >= 0; };
-    if (Shape::kPixels || part_.channels == 4)
-      return inside(0) ? __ldg(reinterpret_cast<const uint32_t *>(row + offset_[0])) : border_;
-    uint32_t u8x4 = border_;
-    if constexpr (!Shape::kPixels) {
-      if (part_.channels == 2) {
+  __device__ const uint8_t *row_at(int y) const { return part_.source + y * part_.source_pitch; }
+
+  __device__ int column(int run, int subtile) const {
+    return x0_ + Shape::kLanes * kChunk * run + subtile * p_.tile.width;
+  }
+
+  // `from`: the row, nullptr for the border's value.
+  __device__ void read_from(const uint8_t *from, Row &row) const {
+    with_channels([&](auto channels) {
+      constexpr int kChannels = decltype(channels)::value;
 #pragma unroll
-        for (int s = 0; s < 2; s++)
-          if (inside(s))
-            u8x4 = __byte_perm(u8x4, __ldg(reinterpret_cast<const uint16_t *>(row + offset_[s])), s ? 0x5410 : 0x3254);
-      } else if constexpr (!Order::kWords) {
-        if (part_.channels == 3) {
-          if (inside(0))
-            u8x4 = __ldg(row + offset_[0]) | __ldg(row + offset_[0] + 1) << 8 | __ldg(row + offset_[0] + 2) << 16;
-        } else {
+      for (int r = 0; r < kRuns; r++) {
+        uint32_t words[subtiles(kChannels)][kChannels];
 #pragma unroll
-          for (int s = 0; s < 4; s++)
-            if (inside(s))
-              u8x4 = __byte_perm(u8x4, __ldg(row + offset_[s]),
-                                 s == 0   ? 0x3214
-                                 : s == 1 ? 0x3240
-                                 : s == 2 ? 0x3410
-                                          : 0x4210);
+        for (int s = 0; s < subtiles(kChannels); s++) {
+          const int x = column(r, s);
+          if (kInside || (from && x >= 0 && x + kChunk <= part_.width))
+            read_words<kChannels>(from + x * kChannels, words[s]);
+          else
+            read_at_edge<kChannels>(from, x, words[s]);
         }
+        interleave<kChannels>(words, row[r]);
+      }
+    });
+  }
+
+  // Reads the words of kChunk pixels from `x` on that do not all lie in the row.
+  template <int kChannels>
+  __device__ void read_at_edge(const uint8_t *from, int x, uint32_t (&words)[kChannels]) const {
+    const int half = step_of<Shape::Order::kWords>(p_.tile) - 1;
+#pragma unroll
+    for (int w = 0; w < kChannels; w++) words[w] = part_.border_word[w % word_period(kChannels)];
+    if (!from || (p_.border == Border::Constant && (x < 0 || x >= part_.width))) return;
+    const int width = part_.width >> half;
+#pragma unroll 1
+    for (int i = kChunk - 1; i >= 0; i--) {  // little code: pixels are pushed in from the last one on
+      // min(): no result needs pixels farther to the right.
+      const int pixel = border_index_no_div(p_.border, min((x + i) >> half, width - 1 + p_.halo), width);
+      uint32_t value = part_.border_word[i & half] & 0xffffffffu >> (32 - 8 * kChannels);
+      if (pixel >= 0) {
+        const uint8_t *const at = from + (pixel << half | (i & half)) * kChannels;
+        value = 0;
+#pragma unroll
+        for (int b = 0; b < kChannels; b++) value |= static_cast<uint32_t>(__ldg(at + b)) << 8 * b;
+      }
+#pragma unroll
+      for (int w = kChannels - 1; w > 0; w--) words[w] = __funnelshift_lc(words[w - 1], words[w], 8 * kChannels);
+      words[0] = kChannels == 4 ? value : words[0] << 8 * kChannels % 32 | value;
+    }
+  }
+
+  template <int kChannels>
+  __device__ void write_row(int y, const Row &row) const {
+    uint8_t *const to = part_.target + y * part_.target_pitch;
+#pragma unroll
+    for (int r = 0; r < kRuns; r++) {
+      const int in_tile = (Shape::kLanes * r + lane()) * kChunk - p_.halo;
+      if (in_tile < 0 || in_tile >= p_.tile.width) continue;
+      uint32_t words[subtiles(kChannels)][kChannels];
+      deinterleave<kChannels>(row[r], words);
+#pragma unroll
+      for (int s = 0; s < subtiles(kChannels); s++) {
+        const int x = column(r, s);
+        store_bytes<kChannels>(to + x * kChannels, (part_.width - x) * kChannels, words[s]);
       }
     }
-    return u8x4;
   }
 
   const ElementRunsParams &p_;
   const PartParams &part_;
-  const int y0_;
-  const bool rows_inside_;
-  int offset_[kMost];  // byte offsets in the row; -1: the border value
-  uint32_t border_;
+  const int x0_, y0_;
+  const uint8_t *below_, *above_;  // see read_beside()
 };
 
-// The state of a thread's results.
-template <typename Shape>
+// The state of a lane's results.
+template <typename Rows, typename Shape>
 class StackedRectangles {
  public:
   using Order = typename Shape::Order;
   using Split = typename Order::Split;
-  static constexpr int kRows = Shape::kRows, kAtOnce = Shape::kAtOnce, kThreads = Shape::kThreads;
+  using Row = typename Rows::Row;
+  static constexpr int kRows = Shape::kRows, kRuns = Shape::kRuns;
 
-  __device__ void start(const U8x4Column<Shape> &column) {
-    uint32_t rows[kRows];
-    column.read([&](auto at) {
+  __device__ void start(Rows &rows) {
+    Row row[kRows];
 #pragma unroll
-      for (int i = 0; i < kRows; i++) rows[i] = at(i);
-    });
-#pragma unroll
-    for (int i = 0; i < kRows; i++) {
-      high_[i] = Order::split(rows[i]);
-      joined_[i] = {};
-    }
-#pragma unroll
-    for (int i = 0; i + 1 < kRows; i++) {
-      below_[i] = rows[i + 1];
-      above_[i] = rows[kRows - 2 - i];
-    }
-  }
-
-  // Reads rows for take_up(): windows reach `height` rows to either side, and up to `count` more rows are read on each
-  // side.
-  __device__ void read(const U8x4Column<Shape> &column, int height, int count) {
-    column.read([&](auto at) {
-#pragma unroll
-      for (int n = 0; n < kAtOnce; n++) {
-        if (n >= count) break;
-        below_[kRows - 1 + n] = at(kRows + height + n);
-        above_[kRows - 1 + n] = at(-1 - height - n);
-      }
+    for (int i = 0; i < kRows; i++) rows.read(i, row[i]);
+    rows.read_beside(0, below_[kRows - 1], above_[kRows - 1]);
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      const auto compared = [&](int n) { return rows.compared(row[n][r][k]); };
+      high_[i][r][k] = Order::split(compared(i));
+      joined_[i][r][k] = {};
+      below_[i][r][k] = i + 1 < kRows ? compared(i + 1) : rows.compared(below_[i][r][k]);
+      above_[i][r][k] = i + 1 < kRows ? compared(kRows - 2 - i) : rows.compared(above_[i][r][k]);
     });
   }
 
-  // Makes windows one row higher on either side, for the n-th time since read().
-  __device__ void take_up(int n) {
-#pragma unroll
-    for (int i = 0; i < kRows; i++)
-      high_[i] = Order::greatest(high_[i], Order::split(below_[i + n]), Order::split(above_[kRows - 1 - i + n]));
+  // Makes windows, which reach `height` rows to either side, one row higher on either side, and reads the rows that the
+  // next call takes up. `last`: there is none.
+  __device__ void take_up(Rows &rows, int height, bool last) {
+    Row below, above;
+    if (Rows::kAhead && !last) rows.read_beside(height + 1, below, above);
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      high_[i][r][k] =
+          Order::greatest(high_[i][r][k], Order::split(below_[i][r][k]), Order::split(above_[kRows - 1 - i][r][k]));
+    });
+    if (!Rows::kAhead && !last) rows.read_beside(height + 1, below, above);
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      below_[i][r][k] = i + 1 < kRows ? below_[i + 1][r][k] : rows.compared(below[r][k]);
+      above_[i][r][k] = i + 1 < kRows ? above_[i + 1][r][k] : rows.compared(above[r][k]);
+    });
   }
 
-  // Moves the rows in registers on, after take_up() has been called kAtOnce times.
-  __device__ void move_on() {
-#pragma unroll
-    for (int i = 0; i + 1 < kRows; i++) {
-      below_[i] = below_[i + kAtOnce];
-      above_[i] = above_[i + kAtOnce];
-    }
-  }
-
-  // Makes windows that reach `height` rows to either side reach `more` rows farther, at least kRows.
-  __device__ void take_up_many(const U8x4Column<Shape> &column, int height, int more) {
-    const auto side = [&](uint32_t(&near)[kWindow], int way) {
-      // way = 1: downwards, -1: upwards. row(at, n) is row n beyond the window of the result that is first that way.
-      const auto row = [=](auto at, int n) { return at(way > 0 ? height + n : kRows - 1 - height - n); };
-      const auto result = [&](int i) -> Split & { return high_[way > 0 ? i : kRows - 1 - i]; };
-      Split rest = {};
-#pragma unroll
-      for (int i = kRows - 2; i >= 0; i--) {
-        rest = Order::greatest(rest, rest, Order::split(near[i]));
-        if (i == 0) break;
-        result(i) = Order::greatest(result(i), rest, rest);
-      }
-      result(0) = Order::greatest(result(0), rest, rest);
-      Split common = {};
-      column.read([&](auto at) {
-#pragma unroll 8
-        for (int n = kRows; n <= more; n++) common = Order::greatest(common, common, Order::split(row(at, n)));
-#pragma unroll
-        for (int i = 0; i + 1 < kRows; i++) near[i] = row(at, more + 1 + i);
-      });
-#pragma unroll
-      for (int i = 0; i < kRows; i++) {
-        result(i) = Order::greatest(result(i), common, common);
-        if (i + 1 < kRows) common = Order::greatest(common, common, Order::split(near[i]));
-      }
-    };
-    side(below_, 1);
-    side(above_, -1);
+  // The same for `more` rows, at least kRows. The rows that all windows take up are compared once.
+  __device__ void take_up_many(const Rows &rows, int height, int more) {
+    take_up_side(rows, height, more, 1, below_);
+    take_up_side(rows, height, more, -1, above_);
   }
 
   // Joins the windows' extrema with the extrema of wider windows.
   __device__ void join() {
-#pragma unroll
-    for (int i = 0; i < kRows; i++) joined_[i] = Order::greatest(joined_[i], high_[i], high_[i]);
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      joined_[i][r][k] = Order::greatest(joined_[i][r][k], high_[i][r][k], high_[i][r][k]);
+    });
   }
 
-  // Joins each window with those `apart` columns to the left and to the right. All threads of the block call this
-  // together; nobody needs the results of those that are not `active` any more.
-  __device__ void widen(int apart, bool active) {
-    half_ = kRows * kThreads - half_;
-    const int thread = static_cast<int>(threadIdx.x);
-    uint32_t *const own = shared_memory<uint32_t>() + half_ + thread;
-    if (active) {
-#pragma unroll
-      for (int i = 0; i < kRows; i++) own[i * kThreads] = Order::join(joined_[i]);
-    }
-    __syncthreads();
-    if (!active) return;
-    const uint32_t *left = own - min(apart, thread), *right = own + min(apart, kThreads - 1 - thread);
-#pragma unroll
-    for (int i = 0; i < kRows; i++)
-      joined_[i] = Order::greatest(joined_[i], Order::split(left[i * kThreads]), Order::split(right[i * kThreads]));
+  // Joins each window with those `apart` columns to the left and to the right: for a warp at most kChunk. All threads
+  // that are side by side call this together.
+  __device__ void widen(int apart) {
+    if constexpr (!Shape::kWarps) return widen_in_block(apart);
+    if (apart == 1) return widen_by<1>();
+    if (apart == 3) return widen_by<3>();
+    if (apart == 2) return widen_by<2>();
+    widen_by<kChunk>();
   }
 
-  __device__ uint32_t result(int i) const {
-    return Order::join(joined_[i]);
+  __device__ void result(int i, Row &row) const {
+    each<kRuns, kChunk>([&](int r, int k) { row[r][k] = Order::join(joined_[i][r][k]); });
   }
 
  private:
-  static constexpr int kWindow = kRows - 1 + kAtOnce;
+  // take_up_many() below, way = 1, or above, way = -1. `near`: the next rows to take up that way.
+  __device__ void take_up_side(const Rows &rows, int height, int more, int way, Row (&near)[kRows]) {
+    // The i-th result that way. It takes up rows i to i + more - 1 beyond the window of the first one.
+    const auto result = [&](int i, int r, int k) -> Split & { return high_[way > 0 ? i : kRows - 1 - i][r][k]; };
+    const auto read = [&](int n, Row &row) { rows.read(way > 0 ? height + 1 + n : kRows - 2 - height - n, row); };
+    Split common[kRuns][kChunk];
+    each<kRuns, kChunk>([&](int r, int k) {
+      common[r][k] = Order::split(near[kRows - 1][r][k]);
+      Split rest = common[r][k];
+#pragma unroll
+      for (int i = kRows - 2; i >= 0; i--) {
+        rest = Order::greatest(rest, rest, Order::split(near[i][r][k]));
+        result(i, r, k) = Order::greatest(result(i, r, k), rest, rest);
+      }
+    });
+    // `near` gets kRows rows at a time: those that all windows take up, and at the end the next ones to take up.
+#pragma unroll 1
+    for (int n = kRows;; n += kRows) {
+      const bool shared = n < more;
+#pragma unroll
+      for (int i = 0; i < kRows; i++) read(shared ? min(n + i, more - 1) : more + i, near[i]);
+      each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+        near[i][r][k] = rows.compared(near[i][r][k]);
+        if (shared) common[r][k] = Order::greatest(common[r][k], common[r][k], Order::split(near[i][r][k]));
+      });
+      if (!shared) break;
+    }
+    each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
+      result(i, r, k) = Order::greatest(result(i, r, k), common[r][k], common[r][k]);
+      common[r][k] = Order::greatest(common[r][k], common[r][k], Order::split(near[i][r][k]));
+    });
+  }
 
-  Split high_[kRows], joined_[kRows];
-  // below_: the next rows to add below, from the first result's window on downwards; above_: those above, from the last
-  // result's window on upwards.
-  uint32_t below_[kWindow], above_[kWindow];
+  // widen() by shuffles.
+  template <int kApart>
+  __device__ void widen_by() {
+#pragma unroll
+    for (int i = 0; i < kRows; i++) {
+      // The kApart u8x4s before and behind the lane's own of each run. Before the first run and behind the last one
+      // they are undefined, but in the halo: each widening by n invalidates n halo columns.
+      uint32_t before[kRuns][kApart], behind[kRuns][kApart];
+      each<kRuns, kApart>([&](int r, int k) {
+        before[r][k] = from_lane<-1>(r, [&](int run) { return joined_[i][run][kChunk - kApart + k]; });
+        behind[r][k] = from_lane<1>(r, [&](int run) { return joined_[i][run][k]; });
+      });
+#pragma unroll
+      for (int r = 0; r < kRuns; r++) {
+        Split wide[kChunk];
+#pragma unroll
+        for (int k = 0; k < kChunk; k++)
+          wide[k] = Order::greatest(
+              joined_[i][r][k], k < kApart ? Order::split(before[r][k]) : joined_[i][r][k - kApart],
+              k + kApart < kChunk ? joined_[i][r][k + kApart] : Order::split(behind[r][k + kApart - kChunk]));
+#pragma unroll
+        for (int k = 0; k < kChunk; k++) joined_[i][r][k] = wide[k];
+      }
+    }
+  }
+
+  // of(run) of the next lane, kWay = 1, or of the one before, kWay = -1. The lanes at the ends of a run have them in
+  // the next run or the one before.
+  template <int kWay, typename Of>
+  __device__ static uint32_t from_lane(int run, Of of) {
+    const int lane = Rows::lane();
+    uint32_t own = Order::join(of(run));
+    if (const int other = run + kWay; other >= 0 && other < kRuns)
+      if (lane == (kWay > 0 ? 0 : 31)) own = Order::join(of(other));
+    return __shfl_sync(0xffffffffu, own, (lane + kWay) & 31);
+  }
+
+  // widen() in shared memory. Element k of a chunk is kLanes words behind element k - 1, so that threads use all banks.
+  // Beyond the first and the last column results are undefined, but in the halo.
+  __device__ void widen_in_block(int apart) {
+    constexpr int kLanes = Shape::kLanes, kColumns = Shape::kColumns;
+    const int lane = Rows::lane();
+    half_ = kRows * kColumns - half_;
+    uint32_t *const words = shared_memory<uint32_t>() + half_;
+    each<kRows, kChunk>([&](int i, int k) { words[i * kColumns + k * kLanes + lane] = Order::join(joined_[i][0][k]); });
+    __syncthreads();
+    each<kChunk>([&](int k) {
+      const auto beside = [&](int by) {
+        const int column = min(max(lane * kChunk + k + by, 0), kColumns - 1);
+        return words + column % kChunk * kLanes + column / kChunk;
+      };
+      const uint32_t *const left = beside(-apart), *const right = beside(apart);
+      each<kRows>([&](int i) {
+        joined_[i][0][k] =
+            Order::greatest(joined_[i][0][k], Order::split(left[i * kColumns]), Order::split(right[i * kColumns]));
+      });
+    });
+  }
+
+  Split high_[kRows][kRuns][kChunk], joined_[kRows][kRuns][kChunk];
+  // below_: the next rows to take up below, from the first result's window on downwards; above_: those above, from the
+  // last result's window on upwards.
+  Row below_[kRows], above_[kRows];
   int half_ = 0;  // where the half of shared memory begins that is written: two take turns
 };
+
+template <typename Shape, bool kInside>
+__device__ inline void filter_runs(const ElementRunsParams &p, const Tile &tile, int y0) {
+  using Rows = ElementRows<Shape, kInside>;
+  Rows rows(p, tile, y0);
+  StackedRectangles<Rows, Shape> results;
+  results.start(rows);
+  for (int height = 0, next = 0;;) {
+    const bool last = height == p.radius_y;
+    if (last || p.row[next] == height) results.join();
+#pragma unroll 1
+    for (; p.row[next] == height; next++) results.widen(p.apart[next]);
+    if (last) break;
+    const int more = min(static_cast<int>(p.row[next]), p.radius_y) - height;
+    if (!Shape::kWarps && more >= 2 * Shape::kRows) {
+      results.take_up_many(rows, height, more);
+      height += more;
+    } else {
+      results.take_up(rows, height, height + 1 == p.radius_y);
+      height++;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < Shape::kRows; i++) {
+    typename Rows::Row row, original;
+    results.result(i, row);
+    if (tile.part.has_unfiltered) rows.read(i, original);
+    each<Shape::kRuns, kChunk>([&](int r, int k) {
+      row[r][k] ^= p.flip;
+      if (tile.part.has_unfiltered)
+        row[r][k] = blend_channels(tile.part, row[r][k], original[r][k], k % step_of<Shape::Order::kWords>(p.tile));
+    });
+    rows.write(i, row);
+  }
+}
 
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
     element_runs_kernel(const __grid_constant__ ElementRunsParams p) {
-  constexpr int kRows = Shape::kRows, kAtOnce = Shape::kAtOnce;
   const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
-  const int column = static_cast<int>(threadIdx.x) - p.halo;
-  const U8x4Column<Shape> source(p, tile, column);
-  StackedRectangles<Shape> results;
-  results.start(source);
-  // left: how many u8x4s windows have yet to be widened by. away: how many u8x4s the warp is away from the tile.
-  int left = p.halo, next = 0;
-  const int first = warp_uniform(column), away = max(-31 - first, first - (p.tile.width - 1));
-  const auto widen = [&](int height) {
-    if (p.row[next] != height) return;
-    const bool active = away <= left;
-    if (active) results.join();
-    for (; p.row[next] == height; next++) {
-      results.widen(p.apart[next], away <= left);
-      left -= p.apart[next];
-    }
-  };
-  widen(0);
-  for (int height = 0; height < p.radius_y;) {
-    const bool active = away <= left;
-    const int more = min(static_cast<int>(p.row[next]), p.radius_y) - height;
-    if (more >= 2 * kRows) {
-      if (active) results.take_up_many(source, height, more);
-      height += more;
-      widen(height);
-      continue;
-    }
-    if (active) results.read(source, height, p.radius_y - height);
-#pragma unroll
-    for (int n = 0; n < kAtOnce; n++) {
-      if (height + n >= p.radius_y) break;
-      if (active) results.take_up(n);
-      widen(height + n + 1);
-    }
-    if (active) results.move_on();
-    height += kAtOnce;
+  const int y0 = tile.y0 + warp_uniform(static_cast<int>(threadIdx.x / Shape::kLanes)) * Shape::kRows;
+  if constexpr (Shape::kWarps) {
+    const int first = tile.x0 - p.halo, last_subtile = (subtiles(part.channels) - 1) * p.tile.width;
+    const int beside = max(p.radius_y, 1);  // start() reads a row on either side, also of windows that are one row high
+    // Apart, so that the code that most warps run is little: it is limited by the instructions that can be fetched.
+    if (first >= 0 && first + Shape::kColumns + last_subtile <= part.width && y0 >= beside &&
+        y0 + Shape::kRows + beside <= part.height)
+      return filter_runs<Shape, true>(p, tile, y0);
   }
-  if (away <= left) results.join();
-  uint32_t originals[kRows] = {};
-  if (part.has_unfiltered)
-    source.read([&](auto at) {
-#pragma unroll
-      for (int i = 0; i < kRows; i++) originals[i] = at(i) ^ p.flip;
-    });
-  U8x4Writer<> writer(p.tile, tile, column < 0 ? p.tile.width : column, 0);
-  writer.write([&](auto put) {
-#pragma unroll
-    for (int i = 0; i < kRows; i++) {
-      const uint32_t result = results.result(i) ^ p.flip;
-      put(part.has_unfiltered ? blend_channels(part, result, originals[i], static_cast<int>(threadIdx.x) % Shape::kStep)
-                              : result);
-    }
-  });
+  filter_runs<Shape, false>(p, tile, y0);
 }
 
 }  // namespace cudaconv::element
