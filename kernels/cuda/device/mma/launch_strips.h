@@ -17,31 +17,15 @@ struct StripHeights {
   int more_rows = 0;  // a strip takes the time of this many rows more than its own
 };
 
-// Whether regions are narrower than two blocks of strips, on average: as these begin where words do, they would compute
-// up to a block more than is needed.
-inline bool has_narrow_areas(int sample_bytes, const FrameParams &p) {
-  double widths = 0, blocks = 0;
-  for (int i = 0; i < p.parts; i++) {
-    const PartArea *const area = p.host[i].area;
-    if (!area) return false;
-    widths += area->widths;
-    blocks += static_cast<double>(area->rectangles.size()) * kStripThreads / 32 *
-              strip_width(p.part[i].channels * sample_bytes);
-  }
-  return widths < 2 * blocks;
-}
-
 // Cuts the frame, which has been filled in, into strips for a kernel of the shape. A multiprocessor works on `resident`
 // blocks at once. No kernel if the device has no room for a block.
 template <typename Shape, typename Params>
 KernelLaunch<Params> cut_strips(void (*kernel)(Params), int resident, const StripHeights &heights, Params &p) {
-  constexpr int kMostWarps = kStripThreads / 32;
-  const int warps = has_narrow_areas(Shape::kSampleBytes, p) ? 1 : kMostWarps;
-  resident *= kMostWarps / warps;
+  constexpr int kWarps = kStripThreads / 32;
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
-      return TileSize{warps * strip_width(part.channels * Shape::kSampleBytes), part.width, rows};
+      return TileSize{kWarps * strip_width(part.channels * Shape::kSampleBytes), part.width, rows};
     });
   };
   const auto cost = [&](int rows) { return static_cast<uint64_t>(rows + heights.more_rows); };
@@ -49,7 +33,7 @@ KernelLaunch<Params> cut_strips(void (*kernel)(Params), int resident, const Stri
                        ? choose_tile_height(8, heights.least, heights.most, resident, strip_bytes<Shape>, cut, cost)
                        : choose_strip_height(heights.least, 8, resident, heights.more_rows, cut);
   if (!rows) return {};
-  return {kernel, cut(rows), 32 * warps, strip_bytes<Shape>(rows)};
+  return {kernel, cut(rows), kStripThreads, strip_bytes<Shape>(rows)};
 }
 
 }  // namespace cudaconv

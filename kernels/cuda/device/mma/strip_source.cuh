@@ -14,7 +14,7 @@
 
 namespace cudaconv {
 
-constexpr int kStripThreads = 128;  // most threads of a block, whose warps' strips lie side by side
+constexpr int kStripThreads = 128;  // of a block, whose warps' strips lie side by side
 
 // Width of a warp's strips in pixels.
 CUDACONV_HOST_DEVICE constexpr int strip_width(int pixel_bytes) {
