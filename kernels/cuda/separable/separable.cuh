@@ -207,16 +207,13 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
     };
     typename Kind::Words words;
     source.take(words);
-    if (!Source::kReadsInShares && has_next) source.read(step + 1);
+    if (!Source::kReadsLate && has_next) source.read(step + 1);
     if (kLoadsEarly && has_unfiltered && has_results) load_originals();
 #pragma unroll
     for (int s = 0; s < Kind::kStrips; s++)
 #pragma unroll
-      for (int c = 0; c < Kind::kFiltered; c++) {
-        sums.enter(s, c, words);
-        if (Source::kReadsInShares && has_next)
-          source.template read_share<Kind::kStrips * Kind::kFiltered>(step + 1, s * Kind::kFiltered + c);
-      }
+      for (int c = 0; c < Kind::kFiltered; c++) sums.enter(s, c, words);
+    if (Source::kReadsLate && has_next) source.read(step + 1);
     if (!has_results) continue;
     typename Kind::Results pixels;
     sums.make_results(tile, y0, source.skipped(), inside, pixels);

@@ -220,29 +220,25 @@ class PixelReader {
     }
   }
 
-  // Reads kCount times 16 pixels of the row at byte offset `offset`, or only numbers `from` ... to - 1 of these. The
-  // whole warp takes part.
+  // Reads kCount times 16 pixels of the row at byte offset `offset`. The whole warp takes part.
   template <int kCount>
-  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords], int from = 0, int to = kCount) const {
+  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords]) const {
     if constexpr (kPatches) {
-#pragma unroll
-      for (int k = from; k < to; k++) {
+      each<kCount>([&](int k) {
         if (is_patched(k, kCount))
           read_patched(part_.source + offset, k, kCount, words[k]);
         else
           read_together(offset, 16 * k, words[k]);
-      }
+      });
     } else if (inside_) {
-#pragma unroll
-      for (int k = from; k < to; k++) read_together(offset, 16 * k, words[k]);
+      each<kCount>([&](int k) { read_together(offset, 16 * k, words[k]); });
     } else {
-#pragma unroll
-      for (int k = from; k < to; k++) {
+      each<kCount>([&](int k) {
         if constexpr (kPixels != Pixels::Whole)
           read_anywhere(offset, 16 * k, words[k]);
         else if constexpr (kPieces == kWords)
           read_pieces<false>(part_.source + offset, columns_ + 16 * k, words[k]);
-      }
+      });
     }
   }
 

@@ -106,9 +106,8 @@ class StripSource {
   // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
   static constexpr bool kPrefetches =
       Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
-  // Whether the next step's samples are requested bit by bit, while samples of this step are used up: registers do not
-  // hold both.
-  static constexpr bool kReadsInShares = Shape::kSamples == Samples::U16x4 && Shape::kRadius > 16;
+  // Whether the next step's samples are requested when samples of this step are used up: registers do not hold both.
+  static constexpr bool kReadsLate = Shape::kSamples == Samples::U16x4 && Shape::kRadius > 16;
 
   __device__ StripSource(const MmaParams &p, const Tile &tile, const int64_t *rows, const int *columns, bool inside)
       : p_(p),
@@ -116,12 +115,8 @@ class StripSource {
         rows_(rows),
         channels_(tile.part) {}
 
-  // Requests a step's samples, or share i of kShares of them.
+  // Requests a step's samples.
   __device__ void read(int step) { reader_.read(offset(step), ahead_); }
-  template <int kShares>
-  __device__ void read_share(int step, int i) {
-    reader_.read(offset(step), ahead_, i * Kind::kColumns / kShares, (i + 1) * Kind::kColumns / kShares);
-  }
   __device__ void prefetch(int step) const { reader_.prefetch(offset(step)); }
 
   // Waits for the requested samples and splits them into bytes.
