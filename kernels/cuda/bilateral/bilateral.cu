@@ -40,27 +40,22 @@ KernelLaunch<TileParams> launch_of(const Pass &pass, int step, TileParams &p) {
 
 KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
   const Pass &pass = query.pass();
-  const bool words = query.is_dense(Container::U16);
-  if (pass.op != Op::Bilateral || pass.weighs_alpha || (!words && !query.is_dense(Container::U8)) ||
-      pass.copy_source != pass.source)
-    return {};
+  const int step = fill_u8x4s(query, p);
+  if (pass.op != Op::Bilateral || pass.weighs_alpha || !step || pass.copy_source != pass.source) return {};
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
   const RangeTable &table = pass.bilateral->of_depth(sample.depth);
   p.shift = table.shift;
   p.last = static_cast<int>(table.entry.size()) - 1;
-  if (!words) {
+  if (!p.sample_bits) {
     for (int i = 0; i < 256; i++) p.entry[i] = range_weight(table.entry.data(), table.shift, p.last, i);
-    p.sample_bits = ~0u;
     const bool three = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) {
       return part.channels == 3 || (part.channels == 4 && !(part.filter_bits[0] >> 24));
     });
-    return three ? launch_of<ByteWindows<3>>(pass, 1, p) : launch_of<ByteWindows<4>>(pass, 1, p);
+    return three ? launch_of<ByteWindows<3>>(pass, step, p) : launch_of<ByteWindows<4>>(pass, step, p);
   }
   std::copy(table.entry.begin(), table.entry.end(), p.entry);
   p.sample_shift = sample.shift;
   p.max = (1 << sample.depth) - 1;
-  p.sample_bits = static_cast<uint32_t>(p.max << sample.shift) * 0x10001u;
-  const int step = halve_pixels(p);
   return sample.depth <= 10 ? launch_of<TwoWindows<TenBitTable>>(pass, step, p)
                             : launch_of<TwoWindows<DeepTable>>(pass, step, p);
 }

@@ -32,8 +32,7 @@ constexpr int octants(int radius) {
   return radius * (radius + 3) / 2;
 }
 
-struct TileParams : FrameParams {
-  U8x4Tile tile;
+struct TileParams : U8x4Params {
   struct Ring {
     int32_t offset[4];  // of a pixel of each pair of opposite ones, in u8x4s from the middle
     uint32_t space;     // the weight of the distance
@@ -44,7 +43,6 @@ struct TileParams : FrameParams {
   uint32_t pick[4];                                 // 128 in each of the four bytes
   uint32_t entry[kMostRangeEntries];                // 8-bit samples: the weight of each difference; else see RangeTable
   int32_t shift, last;                              // of the table
-  uint32_t sample_bits;                             // bits of the samples of a u8x4
   int32_t sample_shift, max;                        // 16-bit samples: their position and the largest
 };
 
@@ -332,11 +330,9 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int pitch = p.tile.whole_row(), rows = min(kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
-  const int share = (rows + Tuning::kWarps - 1) / Tuning::kWarps;
-  const int begin = min(warp * share, rows), end = min(begin + share, rows);
   uint8_t *const tables = shared_memory<uint8_t>();
   auto *const u8x4s = reinterpret_cast<uint32_t *>(tables + Table::kBytes);
-  if (begin < end) load_rows<true, kSixteen>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
+  load_share<Tuning::kWarps, kSixteen>(p, p.tile, tile, rows, pitch, u8x4s);
   Table::fill(p, tables);
   wait_for_copies();
   __syncthreads();
@@ -349,7 +345,7 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
   writer.write([&](auto put) {
 #pragma unroll 1
     for (int y = 0; y < own_rows; y++, middle += pitch) {
-      const uint32_t original = *middle & p.sample_bits;
+      const uint32_t original = kSixteen ? *middle & p.sample_bits : *middle;
       uint32_t result = original;
       if (part.has_filtered) {
         Windows windows(table, *middle);

@@ -63,11 +63,14 @@ __device__ inline int step_of(const U8x4Tile &tile) {
   return kWords ? tile.step : 1;
 }
 
-// The parameters of dilations and erosions on u8x4s. For erosions samples are complemented before and after.
-struct U8x4ExtremumParams : FrameParams {
+// The parameters of all kernels on u8x4s, and those of dilations and erosions. For erosions samples are complemented
+// before and after.
+struct U8x4Params : FrameParams {
   U8x4Tile tile;
-  uint32_t flip;         // xored with samples before and after
   uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples, 0 for bytes
+};
+struct U8x4ExtremumParams : U8x4Params {
+  uint32_t flip;  // xored with samples before and after
 };
 
 // The tile size for these results. `width` is a multiple of kChunk.
@@ -300,6 +303,22 @@ __device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, co
     if (part.channels == 3) return load(std::integral_constant<int, 3>());
   if (part.channels == 2) return load(std::integral_constant<int, 2>());
   load(std::integral_constant<int, 4>());
+}
+
+// The rows of a tile that a warp has loaded.
+struct WarpRows {
+  int begin, end;
+};
+
+// load_rows() for the first `rows` rows of a tile, by the kWarps warps of a block, each a multiple of kTogether rows.
+template <int kWarps, bool kSixteen, bool kU8x4s = true, int kTogether = 1>
+__device__ inline WarpRows load_share(const FrameParams &p, const U8x4Tile &shape, const Tile &tile, int rows,
+                                      int pitch, uint32_t *u8x4s) {
+  constexpr int kRound = kWarps * kTogether;
+  const int share = (rows + kRound - 1) / kRound * kTogether;
+  const int begin = min(static_cast<int>(threadIdx.x / 32) * share, rows), end = min(begin + share, rows);
+  if (begin < end) load_rows<kU8x4s, kSixteen>(p, shape, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
+  return {begin, end};
 }
 
 // Writes u8x4s of one column of a tile, row by row from above. All lanes of a warp take part. Lanes 4n ... 4n + 3 have

@@ -12,9 +12,13 @@
 
 namespace cudaconv {
 
-// Presents 16-bit samples as bytes, which kernels on u8x4s know, and pixels of eight bytes as two half pixels. Returns
-// how many such pixels a pixel has.
-inline int halve_pixels(FrameParams &p) {
+// Fills in the parameters but for the tile. Presents 16-bit samples as bytes, which kernels on u8x4s know, and pixels
+// of eight bytes as two half pixels. Returns how many u8x4s a pixel has, 0 if planes are not dense.
+inline int fill_u8x4s(const PassQuery &query, U8x4Params &p) {
+  if (query.is_dense(Container::U8)) return 1;
+  if (!query.is_dense(Container::U16)) return 0;
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
   int halves = 1;
   for (int i = 0; i < p.parts; i++) {
     PartParams &part = p.part[i];
@@ -28,21 +32,12 @@ inline int halve_pixels(FrameParams &p) {
   return halves;
 }
 
-// The bits of the samples of a u8x4 of 16-bit samples.
-inline uint32_t sample_bits_of(const PassQuery &query) {
-  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
-  return (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-}
-
-// Fills in the parameters of a dilation or an erosion but for the tile. Returns how many u8x4s a pixel has, 0 for other
-// passes and for planes that are not dense.
+// The same for a dilation or an erosion, 0 for other passes.
 inline int fill_extremum(const PassQuery &query, U8x4ExtremumParams &p) {
   const Op op = query.pass().op;
-  const bool words = query.is_dense(Container::U16);
-  if ((!words && !query.is_dense(Container::U8)) || (op != Op::Minimum && op != Op::Maximum)) return 0;
+  if (op != Op::Minimum && op != Op::Maximum) return 0;
   p.flip = op == Op::Minimum ? 0xffffffffu : 0;
-  p.sample_bits = words ? sample_bits_of(query) : 0;
-  return words ? halve_pixels(p) : 1;
+  return fill_u8x4s(query, p);
 }
 
 // Makes a minimum or maximum ignore samples outside the frame, for windows whose rows and columns are runs about their

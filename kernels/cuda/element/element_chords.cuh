@@ -103,15 +103,13 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int rows = min(Shape::kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
-  const int share = (rows + Shape::kWarps - 1) / Shape::kWarps;
-  const int begin = min(warp * share, rows), end = min(begin + share, rows);
   const int count = p.tile.whole_row(), step = step_of<Order::kWords>(p.tile);
   uint32_t *u8x4s = shared_memory<uint32_t>();
-  if (begin < end) load_rows<true, Order::kWords>(p, p.tile, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
+  const WarpRows own = load_share<Shape::kWarps, Order::kWords>(p, p.tile, tile, rows, kPitch, u8x4s);
   wait_for_copies();
   __syncwarp();
   if (Order::kWords || p.flip)
-    for (int i = begin * kPitch + lane; i < end * kPitch; i += 32)
+    for (int i = own.begin * kPitch + lane; i < own.end * kPitch; i += 32)
       u8x4s[i] = (Order::kWords ? u8x4s[i] & p.sample_bits : u8x4s[i]) ^ p.flip;
   __syncthreads();
 
@@ -130,7 +128,8 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     if (level) {
       __syncthreads();
 #pragma unroll 1
-      for (int row = begin; row < end; row++) double_runs<Shape>(u8x4s + row * kPitch, count, step << (level - 1));
+      for (int row = own.begin; row < own.end; row++)
+        double_runs<Shape>(u8x4s + row * kPitch, count, step << (level - 1));
       __syncthreads();
     }
     take_chords<Shape>(p, level, window, results);

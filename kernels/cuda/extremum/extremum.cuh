@@ -245,20 +245,17 @@ class VanHerkTile {
 
   // Loads and filters rows; each warp has rows of its own, for which no other warp waits.
   __device__ void filter_rows() {
-    const int warp = threadIdx.x / 32;
-    const int share = (rows_ + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
-    const int begin = min(warp * share, rows_), end = min(begin + share, rows_);
-    if (begin < end)
-      load_rows<!Shape::kExact, Order::kWords>(p_, p_.tile, tile_, begin, end - begin, kPitch, words_ + begin * kPitch);
+    const WarpRows own = load_share<Shape::kWarps, Order::kWords, !Shape::kExact, Shape::kRowsAtOnce>(
+        p_, p_.tile, tile_, rows_, kPitch, words_);
     wait_for_copies();
     __syncwarp();
     if (!Shape::kExact || part_.channels == 4) {
-      filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * step());
+      filter_rows(window_, own, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * step());
     } else if constexpr (Shape::kExact) {
       if (Order::kWords || part_.channels == 2)
-        filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), begin, end);
+        filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), own);
       else if constexpr (!Order::kWords)
-        filter_words(FoldedRow<FoldedBytes, Shape::kLargest>(), begin, end);
+        filter_words(FoldedRow<FoldedBytes, Shape::kLargest>(), own);
     }
   }
 
@@ -293,28 +290,28 @@ class VanHerkTile {
   __device__ int step() const { return step_of<(Shape::kMostStep > 1)>(p_.tile); }
 
   template <typename Line>
-  __device__ void filter_words(Line line, int begin, int end) {
+  __device__ void filter_words(Line line, WarpRows own) {
     const int halo = p_.tile.bytes[part_.channels - 1].halo / 4;
-    filter_rows(line, begin, end, halo, halo - line.kReach);
+    filter_rows(line, own, halo, halo - line.kReach);
   }
 
   // Filters rows: when all of a row is in registers, results replace it, and pixels to be copied replace their results.
   // `halo` words lie before the first result's pixel; windows begin at word `from`.
   template <typename Line>
-  __device__ void filter_rows(Line &line, int begin, int end, int halo, int from) {
-    for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
+  __device__ void filter_rows(Line &line, WarpRows own, int halo, int from) {
+    for (int row0 = own.begin; row0 < own.end; row0 += Shape::kRowsAtOnce) {
       const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % step();
       uint32_t *first = words_ + row * kPitch + (group - word) * size_ + word;
-      if (row < end)
+      if (row < own.end)
         line.run(size_, [&](int n) {
           const uint32_t u8x4 = first[from + n * step()];
           return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
         });
-      if (part_.has_unfiltered && row < end)
+      if (part_.has_unfiltered && row < own.end)
         line.each(size_,
                   [&](int n, uint32_t &u8x4) { u8x4 = blend_channels(part_, u8x4, first[halo + n * step()], word); });
       __syncwarp();
-      if (row < end) line.each(size_, [&](int n, uint32_t result) { first[n * step()] = result; });
+      if (row < own.end) line.each(size_, [&](int n, uint32_t result) { first[n * step()] = result; });
     }
   }
 

@@ -12,7 +12,7 @@ using namespace median;
 namespace {
 
 template <typename Shape>
-KernelLaunch<NetworkMedianParams> launch_of(int step, NetworkMedianParams &p) {
+KernelLaunch<U8x4Params> launch_of(int step, U8x4Params &p) {
   p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, Shape::kSize / 2, Shape::kSize / 2, step);
   const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = p.tile.whole_row();
   const size_t pairs = FourMedians<Shape>::kPairs * FourMedians<Shape>::kPair;
@@ -22,7 +22,7 @@ KernelLaunch<NetworkMedianParams> launch_of(int step, NetworkMedianParams &p) {
 }
 
 template <bool kWords>
-KernelLaunch<NetworkMedianParams> choose_size(int size, int step, NetworkMedianParams &p) {
+KernelLaunch<U8x4Params> choose_size(int size, int step, U8x4Params &p) {
   if (size == 7) return launch_of<NetworkMedianShape<7, kWords>>(step, p);
   if (size == 9) return launch_of<NetworkMedianShape<9, kWords>>(step, p);
   if (size == 11) return launch_of<NetworkMedianShape<11, kWords>>(step, p);
@@ -31,21 +31,17 @@ KernelLaunch<NetworkMedianParams> choose_size(int size, int step, NetworkMedianP
   return {};
 }
 
-KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianParams &p) {
+KernelLaunch<U8x4Params> choose(const PassQuery &query, U8x4Params &p) {
   const Pass &pass = query.pass();
-  const bool words = query.is_dense(Container::U16);
-  if ((!words && !query.is_dense(Container::U8)) || pass.op != Op::Median || pass.width() != pass.height() ||
-      pass.copy_source != pass.source)
-    return {};
-  p.sample_bits = sample_bits_of(query);
-  if (!words) return choose_size<false>(pass.width(), 1, p);
-  return choose_size<true>(pass.width(), halve_pixels(p), p);
+  const int step = fill_u8x4s(query, p);
+  if (!step || pass.op != Op::Median || pass.width() != pass.height() || pass.copy_source != pass.source) return {};
+  return p.sample_bits ? choose_size<true>(pass.width(), step, p) : choose_size<false>(pass.width(), step, p);
 }
 
 }  // namespace
 
 Prepared prepare_median_network(const PassQuery &query) {
-  return prepare_chosen<NetworkMedianParams>(query, choose);
+  return prepare_chosen<U8x4Params>(query, choose);
 }
 
 }  // namespace cudaconv

@@ -24,11 +24,6 @@
 
 namespace cudaconv::median {
 
-struct NetworkMedianParams : FrameParams {
-  U8x4Tile tile;
-  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
-};
-
 template <int kSize_, bool kWords_>
 struct NetworkMedianShape {
   static constexpr int kSize = kSize_;
@@ -204,20 +199,18 @@ __device__ inline void filter_rows(const U8x4Tile &shape, const uint32_t *u8x4s,
 
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
-    network_median_kernel(const __grid_constant__ NetworkMedianParams p) {
+    network_median_kernel(const __grid_constant__ U8x4Params p) {
   const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int pitch = p.tile.whole_row(), radius = Shape::kSize / 2;
   const int rows = min(Shape::kHeight, part.height - tile.y0) + 2 * radius;
-  const int share = (rows + Shape::kWarps - 1) / Shape::kWarps;
-  const int begin = min(warp * share, rows), end = min(begin + share, rows);
   uint32_t *const u8x4s = shared_memory<uint32_t>();
-  if (begin < end) load_rows<true, Shape::kWords>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
+  const WarpRows own = load_share<Shape::kWarps, Shape::kWords>(p, p.tile, tile, rows, pitch, u8x4s);
   wait_for_copies();
   __syncwarp();
   if constexpr (Shape::kWords)
-    for (int i = begin * pitch + lane; i < end * pitch; i += 32) u8x4s[i] &= p.sample_bits;
+    for (int i = own.begin * pitch + lane; i < own.end * pitch; i += 32) u8x4s[i] &= p.sample_bits;
   __syncthreads();
   const int first = warp * Shape::kRows, own_rows = min(Shape::kRows, rows - 2 * radius - first);
   if (own_rows <= 0) return;
