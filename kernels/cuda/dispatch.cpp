@@ -9,11 +9,10 @@ namespace cudaconv {
 
 // The forms of the structures, in the folders of the structures. All but prepare_long() take only dense planes.
 Prepared prepare_mosaic(const PassQuery &query);
-Prepared prepare_weighted_strips(const PassQuery &query);  // up to 5x5, pixels of four bytes
-Prepared prepare_weighted_mma(const PassQuery &query);     // up to 33x33, pixels of four bytes
-Prepared prepare_weighted(const PassQuery &query);         // other masks of a row and a column
 Prepared prepare_blur(const PassQuery &query);
 Prepared prepare_sliding(const PassQuery &query);
+Prepared prepare_weighted_mma(const PassQuery &query);  // up to 33x33, pixels of four bytes
+Prepared prepare_weighted(const PassQuery &query);      // other masks of a row and a column
 Prepared prepare_extremum(const PassQuery &query);
 Prepared prepare_element_strips(const PassQuery &query);    // ellipses, crosses, other stacks of runs up to 63x63
 Prepared prepare_element_chords(const PassQuery &query);    // other structuring elements up to 31x31
@@ -43,9 +42,9 @@ const std::vector<Structure> &structures() {
   // Never destroyed: threads may filter while the process exits.
   static const auto &kStructures = *new const std::vector<Structure>{
       {"mosaic", kAny, {prepare_mosaic}},
-      {"weighted", kAllSix, {prepare_weighted_strips, prepare_weighted_mma, prepare_weighted}},
       {"blur", kAllSix, {prepare_blur}},
       {"sliding", kAllSix, {prepare_sliding}},
+      {"weighted", kAllSix, {prepare_weighted_mma, prepare_weighted}},
       {"extremum", kAllSix, {prepare_extremum}},
       {"element", kAllSix, {prepare_element_strips, prepare_element_chords, prepare_element_runs}},
       {"median", kAllSix, {prepare_median_network, prepare_median_histogram}},

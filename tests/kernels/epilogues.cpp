@@ -25,7 +25,7 @@
 #include "cuda/weighted/weighted_mma.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
-#include "cuda/weighted/weighted_strips.cuh"
+#include "cuda/sliding/weighted_mean.cuh"
 #endif
 
 namespace cudaconv::test {
@@ -33,7 +33,6 @@ namespace cudaconv::test {
 #ifdef HAVE_STANDIN
 using namespace custom;
 using namespace sliding;
-using namespace weighted;
 #endif
 
 namespace {
@@ -448,7 +447,7 @@ void test_quotients() {
       c.name = std::to_string(n) + " / " + std::to_string(d);
       expect("means", c, 0, static_cast<int>((n + d / 2) / d * 0x01000001u + 0xff00u),
              static_cast<int>(rounded_means({n, d * 255, 0, n}, {d, d, d, d})));
-      if (n + d / 2 >= 1 << kMostStripBits) continue;
+      if (n + d / 2 >= 1 << 24) continue;
       const float below = below_inverse(static_cast<float>(d));
       expect("weighted quotient in floats", c, 0, static_cast<int>((n + d / 2) / d),
              static_cast<int>(rounded_quotient(static_cast<float>(n), static_cast<float>(d), below) & 0xff));

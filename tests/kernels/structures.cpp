@@ -257,7 +257,7 @@ void check_weighted(Count &count) {
     s.coefficients.height = 1;
     s.coefficients.value = {1.0 * factor, 64, 126, 64, 1};
     const PreparedLaunch launch = prepare(*make_plan(s, format_named("RGBA").layout(37, 12)), {true}).front();
-    count.add(launch.name() && !std::strcmp(launch.name(), factor == 1 ? "weighted" : "weighted"),
+    count.add(launch.name() && !std::strcmp(launch.name(), factor == 1 ? "sliding" : "weighted"),
               "RGBA, a row with the sum " + std::to_string(255 + factor) + ": got " + quoted(launch.name()));
   }
   for (const char *name : {"RGBA", "ARGB64", "A420", "AYUV"})
@@ -267,7 +267,7 @@ void check_weighted(Count &count) {
       const FrameLayout layout = format_named(name).layout(37, 12);
       const PreparedLaunch launch = prepare(*make_plan(s, layout), {true}).front();
       const bool bytes = layout.planes == 1 && layout.plane[0].container == Container::U8;
-      const char *const expected = !bytes ? "weighted" : mask == Mask::Gauss5 ? "weighted" : "weighted";
+      const char *const expected = bytes && mask == Mask::Gauss5 ? "sliding" : "weighted";
       count.add(launch.name() && !std::strcmp(launch.name(), expected),
                 std::string(name) + " mask=" + mask_nick(mask) + " alpha=weighted: got " + quoted(launch.name()));
     }

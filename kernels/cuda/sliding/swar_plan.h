@@ -18,6 +18,7 @@ enum class Sliding {
   Mean7,
   Dense3,
   Diamond5,
+  WeightedMean,
   Gradient,
   Extremum3,
   Extremum5,
@@ -51,7 +52,10 @@ struct SwarKind {
 };
 
 // Computes the parameters of a pass for sums in the halves of registers. Sliding::None if no operation does the pass,
-// planes are not dense, samples of planes differ, or half a register may not hold a sum.
+// planes are not dense, samples of planes differ, or half a register may not hold a sum. See fill_mean() for
+// Sliding::WeightedMean.
 SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &swar);
+
+void fill_mean(const Plan &plan, const Pass &pass, WeightedMeanParams &mean);
 
 }  // namespace cudaconv::sliding

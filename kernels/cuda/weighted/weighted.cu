@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "cuda/device/mma/launch_strips.h"
-#include "cuda/tile_height.h"
 #include "cuda/weighted/weighted_mma.cuh"
-#include "cuda/weighted/weighted_strips.cuh"
 
 namespace cudaconv {
 
@@ -69,29 +67,6 @@ KernelLaunch<WeightedParams<Sum>> choose_tiles(const PassQuery &query, WeightedP
 
 // ---- Pixels of four bytes ----
 
-KernelLaunch<WeightedStripParams> choose_strips(const PassQuery &query, WeightedStripParams &p) {
-  using Tuning = WeightedStripTuning;
-  const Pass &pass = query.pass();
-  const IntegerMask &mask = pass.mask[0];
-  if (!makes_mean_bytes(query.plan, pass) || std::max(pass.width(), pass.height()) > kStripTaps ||
-      pass.sum_bits > kMostStripBits)
-    return {};
-  const bool alpha_first = alpha_of(query.plan.layout).channel == 0;
-  // Alpha comes last in the kernel's order of channels.
-  for (uint32_t c = 0; c < 4; c++) p.unpack[c] = 0x7440 | (alpha_first ? (c + 1) % 4 : c);
-  p.pack = alpha_first ? 0x4105 : 0x5410;
-  p.all = static_cast<float>(sum_of(mask.row) * sum_of(mask.column));
-  std::copy(mask.row.begin(), mask.row.end(), p.row + kStripTaps / 2 - pass.radius_x);
-  std::copy(mask.column.begin(), mask.column.end(), p.column + kStripTaps / 2 - pass.radius_y);
-  const auto cut = [&](int rows) {
-    p.rows = rows;
-    return cut_tiles(p, Tuning::kStrips * kWeightedStripWidth, rows);
-  };
-  const unsigned blocks =
-      cut(choose_strip_height(Tuning::kLeastRows, 1, Tuning::kMinBlocks, kStripTaps - 1 + Tuning::kMoreRows, cut));
-  return {weighted_strips_kernel, blocks, dim3(32 * Tuning::kStrips), 0};
-}
-
 template <int kRadius>
 KernelLaunch<WeightedMmaParams> launch_mma(const IntegerMask &mask, WeightedMmaParams &p) {
   using Shape = WeightedMmaShape<kRadius>;
@@ -117,10 +92,6 @@ KernelLaunch<WeightedMmaParams> choose_mma(const PassQuery &query, WeightedMmaPa
 }
 
 }  // namespace
-
-Prepared prepare_weighted_strips(const PassQuery &query) {
-  return prepare_chosen<WeightedStripParams>(query, choose_strips);
-}
 
 Prepared prepare_weighted_mma(const PassQuery &query) {
   return prepare_chosen<WeightedMmaParams>(query, choose_mma);
