@@ -244,8 +244,18 @@ class StackedRectangles {
 
   // The same for `more` rows, at least kRows. The rows that all windows take up are compared once.
   __device__ void take_up_many(const Rows &rows, int height, int more) {
-    take_up_side(rows, height, more, 1, below_);
-    take_up_side(rows, height, more, -1, above_);
+    // Little code: those below and then those above, with all rows upside down.
+#pragma unroll 1
+    for (int way = 1; way >= -1; way -= 2) {
+      take_up_below(rows, height, more, way);
+      each<kRuns, kChunk>([&](int r, int k) {
+#pragma unroll
+        for (int i = 0; i < kRows; i++) {
+          if (i < kRows / 2) exchange(high_[i][r][k], high_[kRows - 1 - i][r][k]);
+          exchange(below_[i][r][k], above_[i][r][k]);
+        }
+      });
+    }
   }
 
   // Joins the windows' extrema with the extrema of wider windows.
@@ -270,36 +280,41 @@ class StackedRectangles {
   }
 
  private:
-  // take_up_many() below, way = 1, or above, way = -1. `near`: the next rows to take up that way.
-  __device__ void take_up_side(const Rows &rows, int height, int more, int way, Row (&near)[kRows]) {
-    // The i-th result that way. It takes up rows i to i + more - 1 beyond the window of the first one.
-    const auto result = [&](int i, int r, int k) -> Split & { return high_[way > 0 ? i : kRows - 1 - i][r][k]; };
+  template <typename T>
+  __device__ static void exchange(T &a, T &b) {
+    const T was = a;
+    a = b;
+    b = was;
+  }
+
+  // take_up_many() for the rows below. way = -1: they are those above.
+  __device__ void take_up_below(const Rows &rows, int height, int more, int way) {
     const auto read = [&](int n, Row &row) { rows.read(way > 0 ? height + 1 + n : kRows - 2 - height - n, row); };
     Split common[kRuns][kChunk];
     each<kRuns, kChunk>([&](int r, int k) {
-      common[r][k] = Order::split(near[kRows - 1][r][k]);
+      common[r][k] = Order::split(below_[kRows - 1][r][k]);
       Split rest = common[r][k];
 #pragma unroll
       for (int i = kRows - 2; i >= 0; i--) {
-        rest = Order::greatest(rest, rest, Order::split(near[i][r][k]));
-        result(i, r, k) = Order::greatest(result(i, r, k), rest, rest);
+        rest = Order::greatest(rest, rest, Order::split(below_[i][r][k]));
+        high_[i][r][k] = Order::greatest(high_[i][r][k], rest, rest);
       }
     });
-    // `near` gets kRows rows at a time: those that all windows take up, and at the end the next ones to take up.
+    // below_ gets kRows rows at a time: those that all windows take up, and at the end the next ones to take up.
 #pragma unroll 1
     for (int n = kRows;; n += kRows) {
       const bool shared = n < more;
 #pragma unroll
-      for (int i = 0; i < kRows; i++) read(shared ? min(n + i, more - 1) : more + i, near[i]);
+      for (int i = 0; i < kRows; i++) read(shared ? min(n + i, more - 1) : more + i, below_[i]);
       each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
-        near[i][r][k] = rows.compared(near[i][r][k]);
-        if (shared) common[r][k] = Order::greatest(common[r][k], common[r][k], Order::split(near[i][r][k]));
+        below_[i][r][k] = rows.compared(below_[i][r][k]);
+        if (shared) common[r][k] = Order::greatest(common[r][k], common[r][k], Order::split(below_[i][r][k]));
       });
       if (!shared) break;
     }
     each<kRows, kRuns, kChunk>([&](int i, int r, int k) {
-      result(i, r, k) = Order::greatest(result(i, r, k), common[r][k], common[r][k]);
-      common[r][k] = Order::greatest(common[r][k], common[r][k], Order::split(near[i][r][k]));
+      high_[i][r][k] = Order::greatest(high_[i][r][k], common[r][k], common[r][k]);
+      common[r][k] = Order::greatest(common[r][k], common[r][k], Order::split(below_[i][r][k]));
     });
   }
 
