@@ -169,7 +169,6 @@ bool Session::find_memory_device() {
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
   const guint starts = starts_;
   complain_of_unused(context->settings);
-  complain_of_regions(context->roi.complaint());
   for (const bool interlaced : {false, true})
     for (const FrameKind &kind : context->kinds[interlaced])
       for (const View &view : kind.views)
@@ -430,6 +429,7 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
                                                const std::atomic<bool> &cancelled) {
   std::vector<PlannedView> planned = context.plan_regions(buffer, found, cancelled);
+  complain_of_regions(context.roi.complaint());  // not at the caps: others may come before a frame
   if (context.strength) complain_of_regions(context.strength->complaint());
   return planned;
 }

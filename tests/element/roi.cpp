@@ -373,6 +373,21 @@ GST_START_TEST(bad_rectangles_are_an_error_at_the_start) {
 }
 GST_END_TEST;
 
+// An element that turns pictures sends caps twice before the first frame.
+GST_START_TEST(caps_without_a_frame_warn_of_no_rectangle) {
+  const GstVideoInfo lying = video_info("GRAY8", 53, 37), upright = video_info("GRAY8", 37, 53);
+  Random random = seeded();
+  Harness h("mask=gauss5 roi=4,40,9,9", lying);
+  h.set_caps(upright);
+  check_frame(h, random_frame(upright, random).get(), upright, "mask=gauss5", {{{4, 40, 9, 9}}});
+  fail_unless(h.take(GST_MESSAGE_WARNING).empty());
+  h.set_caps(lying);
+  h.filter(random_frame(lying, random).get());
+  assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
+                   "nothing is filtered: all rectangles of roi, such as 4,40,9,9, lie outside the picture of 53x37");
+}
+GST_END_TEST;
+
 GST_START_TEST(rectangles_that_are_all_outside_are_a_warning) {
   const GstVideoInfo info = video_info("GRAY8", 53, 37);
   Random random = seeded();
@@ -477,6 +492,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, identity_is_passthrough_with_regions_too);
   tcase_add_test(tc, upstream_is_asked_for_metas);
   tcase_add_test(tc, bad_rectangles_are_an_error_at_the_start);
+  tcase_add_test(tc, caps_without_a_frame_warn_of_no_rectangle);
   tcase_add_test(tc, rectangles_that_are_all_outside_are_a_warning);
   tcase_add_test(tc, a_region_that_moves_outside_is_a_warning_once_a_second);
   tcase_add_test(tc, regions_of_metas_may_begin_outside);
