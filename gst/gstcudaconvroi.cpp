@@ -280,6 +280,12 @@ void RoiCounts::add_to(GstStructure *structure) const {
   write(all_, structure);
 }
 
+void RoiCounts::restart_reports() {
+  std::lock_guard<std::mutex> guard(lock_);
+  since_ = {};
+  begin_.reset();
+}
+
 GstStructure *RoiCounts::report(std::optional<int64_t> time, bool ended) {
   std::lock_guard<std::mutex> guard(lock_);
   if (!begin_) begin_ = time;

@@ -121,6 +121,8 @@ class RoiCounts {
 
   // Adds all counts since reset() to the structure.
   void add_to(GstStructure *structure) const;
+  // Begins the counts of the next report anew, while there are no reports.
+  void restart_reports();
   // The counts since the last report, as the structure of a message; nullptr where the last report is less than a
   // second of stream time before `time`. `ended`: reports what is left. Transfer full.
   GstStructure *report(std::optional<int64_t> time, bool ended);

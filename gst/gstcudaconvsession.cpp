@@ -379,6 +379,7 @@ void Session::count_frame(const StreamContext &context, const FrameRegions &fram
     counts_.add_frame(marked);
     counts_.add_regions(frame.own.region.size() + frame.own.mask.size(), frame.types);
   }
+  if (!roi.report) counts_.restart_reports();
   post_report(std::move(report));  // last: a handler may start the element again, which forgets the counts
 }
 

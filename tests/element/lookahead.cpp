@@ -856,6 +856,31 @@ GST_START_TEST(frames_and_their_regions_are_in_the_same_report) {
 }
 GST_END_TEST;
 
+// A report counts from its stream-time on, not the frames that left while there were no reports.
+GST_START_TEST(reports_begin_when_they_are_turned_on) {
+  Stream h("mask=gauss5 roi-meta=true");
+  Random random = seeded();
+  for (int i = 0; i < 200; i++) {
+    if (i % 50 == 0) h.set(i % 100 ? "roi-report=true" : "roi-report=false");  // from 2 to 4 and from 6 to 8 seconds
+    const Ref<GstBuffer> frame = random_frame(h.info, random);
+    GST_BUFFER_PTS(frame.get()) = i * kFrame;
+    add_roi(frame.get(), "face", 4, 4, 8, 8);
+    fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+    h.pull();
+  }
+  push_event(h, gst_event_new_eos());
+  const std::vector<Ref<GstMessage>> reports = take_messages(h.element(), GST_MESSAGE_ELEMENT);
+  const int seconds[] = {2, 6, 7};  // turned off at 4 seconds, before the frame that ends the report of 3 seconds
+  fail_unless_equals_int(reports.size(), std::size(seconds));
+  for (size_t i = 0; i < reports.size(); i++) {
+    const GstStructure *report = gst_message_get_structure(reports[i].get());
+    fail_unless_equals_uint64(number(report, "stream-time"), seconds[i] * GST_SECOND);
+    fail_unless_equals_uint64(number(report, "frames-marked"), 25);
+    fail_unless_equals_uint64(of_type(report, "face"), 25);
+  }
+}
+GST_END_TEST;
+
 // Regions of frames that wait are counted once, though they are looked for again when settings change.
 GST_START_TEST(regions_of_frames_that_wait_are_counted_once) {
   Stream h(settings(2 * kFrame, 0));
@@ -1045,6 +1070,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
   tcase_add_test(tc, frames_and_their_regions_are_in_the_same_report);
+  tcase_add_test(tc, reports_begin_when_they_are_turned_on);
   tcase_add_test(tc, regions_of_frames_that_wait_are_counted_once);
   tcase_add_test(tc, labels_are_counted_under_names_that_can_be_read_back);
   tcase_add_test(tc, frames_wait_in_a_storm);
