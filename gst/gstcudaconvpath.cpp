@@ -301,7 +301,10 @@ GstFlowReturn Path::let_first_go() {
     first.splice(first.begin(), waiting_, waiting_.begin());
     flow = filter(std::move(first.front()));
   } catch (...) {
-    if (first.empty() && !waiting_.empty()) waiting_.pop_front();
+    if (first.empty() && !waiting_.empty()) {
+      session_.miss_regions(waiting_.front().regions.time);
+      waiting_.pop_front();
+    }
     forward_events();
     throw;
   }

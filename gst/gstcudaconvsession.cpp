@@ -395,8 +395,11 @@ void Session::count_early(const char *why) {
 void Session::miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept {
   const std::shared_ptr<const StreamContext> context = this->context();
   if (!context) return;
-  const int64_t time = timed(buffer, *context, segment, last_time_).time;  // allocates nothing
-  last_time_ = time;
+  last_time_ = timed(buffer, *context, segment, last_time_).time;  // allocates nothing
+  miss_regions(*last_time_);
+}
+
+void Session::miss_regions(int64_t time) noexcept {
   if (!missed_) missed_ = {time, time};
   missed_->add({time, time});
 }

@@ -72,6 +72,8 @@ class Session {
   // Notes a frame that note_regions() could not be called for, or that it failed on: for as long as its regions would
   // be in force, all of each frame is a region.
   void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
+  // The same for a frame at `time` that waited, if note_again() has failed.
+  void miss_regions(int64_t time) noexcept;
   // The regions in force for a frame that leaves, from the metas of all frames that count. `*marked` is set if any of
   // them is in the picture.
   RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,

@@ -240,6 +240,42 @@ GST_START_TEST(frames_that_wait_hide_what_is_found_later) {
 }
 GST_END_TEST;
 
+// Frames wait, and roi-type changes. Memory runs out as they are searched again and leave: those that leave hide what
+// the others had.
+GST_START_TEST(types_that_change_without_memory_hide_what_they_select) {
+  long n = 0;
+  for (bool failed = true; failed;) {
+    Between between(
+        "mask=mosaic size=8 n-threads=2 roi-meta=true roi-type=cat roi-lookahead=80000000 roi-hold=1000000000", gray());
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    Random random = seeded();
+    std::vector<Marked> marked;
+    std::vector<Ref<GstBuffer>> out;
+    between.all = &out;
+    for (int i = 0; i < 6; i++) {
+      marked.emplace_back(i, i ? std::vector<Region>() : std::vector<Region>{kFirst}, random);
+      if (i == 2) {
+        set_properties(between.element.get(), "roi-type=face");
+        const Ref<GstPad> sink = between.pad("sink");
+        const Ref<GstQuery> query(gst_query_new_drain());
+        failed = with_failing_new(++n, [&] { gst_pad_query(sink.get(), query.get()); });
+      }
+      between.push(marked.back().frame.get());
+    }
+    between.end();
+    fail_unless_equals_int(take_messages(between.element.get(), GST_MESSAGE_ERROR).size(), out.size() < 6);
+    fail_unless(out.size() >= 3, "allocation %ld: %d frames came out", n, static_cast<int>(out.size()));
+    for (const Ref<GstBuffer> &frame : out) {
+      const auto i = static_cast<int>(GST_BUFFER_PTS(frame.get()) / kDuration);
+      const int percent = shown(marked[i].source.get(), frame.get(), kFirst);
+      fail_unless(percent < 15, "allocation %ld: frame %d shows %d %%", n, i, percent);
+    }
+  }
+  fail_unless(n > 10);
+}
+GST_END_TEST;
+
 // Memory runs out for some frames. Regions of these are not known: as long as they would be held, all is hidden.
 GST_START_TEST(regions_of_any_number_of_frames_are_missed) {
   for (const int missed : {1, 300}) {
@@ -400,6 +436,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_marked_frame_leaves_filtered_or_not_at_all);
   tcase_add_test(tc, settings_that_arrive_without_memory_are_not_lost);
   tcase_add_test(tc, frames_that_wait_hide_what_is_found_later);
+  tcase_add_test(tc, types_that_change_without_memory_hide_what_they_select);
   tcase_add_test(tc, regions_of_any_number_of_frames_are_missed);
   tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
   tcase_add_test(tc, a_report_without_memory_is_an_error);
