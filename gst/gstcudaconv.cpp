@@ -357,6 +357,14 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
 
 /* events and messages */
 
+// Posts an error where downstream refused a frame that was in flight or waited, as queue does: upstream sends no other
+// frame that would return it. Who returns GST_FLOW_ERROR has posted an error.
+static void report_last_flow(GstCudaConv *self) {
+  const GstFlowReturn flow = self->priv->flight.take_flow();
+  if (flow == GST_FLOW_NOT_LINKED || (flow < GST_FLOW_EOS && flow != GST_FLOW_ERROR))
+    GST_ELEMENT_FLOW_ERROR(self, flow);
+}
+
 // Handles an event that has no frames before it.
 static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
@@ -364,6 +372,7 @@ static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   if (GST_EVENT_IS_SERIALIZED(event) && type != GST_EVENT_FLUSH_STOP) priv->flight.drain();
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
   const guint starts = priv->session.starts();
+  if (type == GST_EVENT_EOS) report_last_flow(GST_CUDA_CONV(trans));
   guarded(trans, false, [&] {
     priv->session.look_at_event(event, trans->segment);
     return true;

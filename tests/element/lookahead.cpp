@@ -491,6 +491,30 @@ GST_START_TEST(frames_before_one_that_fails_come_out) {
 }
 GST_END_TEST;
 
+// Downstream refuses a frame that waited until the stream ends. Upstream sends no frame more that would tell it.
+GST_START_TEST(a_frame_that_is_refused_at_the_end_is_an_error) {
+  for (GstFlowReturn refusal : {GST_FLOW_NOT_LINKED, GST_FLOW_NOT_NEGOTIATED, GST_FLOW_CUSTOM_ERROR, GST_FLOW_ERROR,
+                                GST_FLOW_FLUSHING, GST_FLOW_EOS, GST_FLOW_OK, GST_FLOW_CUSTOM_SUCCESS}) {
+    Stream h(settings(10 * kFrame, 0));
+    gst_pad_add_probe(
+        h.get()->sinkpad, GST_PAD_PROBE_TYPE_BUFFER,
+        [](GstPad *, GstPadProbeInfo *info, gpointer data) {
+          gst_buffer_unref(GST_PAD_PROBE_INFO_BUFFER(info));
+          GST_PAD_PROBE_INFO_FLOW_RETURN(info) = static_cast<GstFlowReturn>(GPOINTER_TO_INT(data));
+          return GST_PAD_PROBE_HANDLED;
+        },
+        GINT_TO_POINTER(refusal), nullptr);
+    Clip clip(h);
+    for (int i = 0; i < 3; i++) fail_unless_equals_int(clip.push(i * kFrame, {}), GST_FLOW_OK);
+    push_event(h, gst_event_new_eos());
+    fail_unless(GST_PAD_IS_EOS(h.get()->sinkpad));
+    // An element that returns GST_FLOW_ERROR has posted an error.
+    if (refusal == GST_FLOW_NOT_LINKED || refusal == GST_FLOW_NOT_NEGOTIATED || refusal == GST_FLOW_CUSTOM_ERROR)
+      assert_same_text(h.take_one(GST_MESSAGE_ERROR).text, "Internal data stream error.");
+  }
+}
+GST_END_TEST;
+
 // ---- Few buffers ----------------------------------------------------------------------------------------------------
 
 // Upstream has a pool of few buffers and waits for one when all are used. The oldest frame leaves early, with the
@@ -1059,6 +1083,7 @@ Suite *make_suite() {
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
   tcase_add_test(tc, frames_before_one_that_fails_come_out);
+  tcase_add_test(tc, a_frame_that_is_refused_at_the_end_is_an_error);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
   tcase_add_test(tc, the_frames_of_a_slow_camera_are_not_taken);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
