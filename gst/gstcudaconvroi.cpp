@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "gstcudaconvanalytics.h"
 #include "plan/maskparser.h"
@@ -293,13 +294,13 @@ GstStructure *RoiCounts::report(std::optional<int64_t> time, bool ended) {
   const guint64 passed = static_cast<guint64>(std::max(at, begin)) - static_cast<guint64>(std::min(at, begin));
   const bool due = time && passed >= GST_SECOND;
   if (!due && !ended) return nullptr;
+  const std::optional<int64_t> from = std::exchange(begin_, time);
   if (ended && since_.marked + since_.unmarked == 0) return nullptr;
   GstStructure *structure = gst_structure_new_empty("cudaconv-regions");
-  if (begin_ && *begin_ >= 0)
-    gst_structure_set(structure, "stream-time", G_TYPE_UINT64, static_cast<guint64>(*begin_), nullptr);
+  if (from && *from >= 0)
+    gst_structure_set(structure, "stream-time", G_TYPE_UINT64, static_cast<guint64>(*from), nullptr);
   write(since_, structure);
   since_ = {};
-  if (time) begin_ = time;
   return structure;
 }
 

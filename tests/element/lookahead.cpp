@@ -905,6 +905,33 @@ GST_START_TEST(reports_begin_when_they_are_turned_on) {
 }
 GST_END_TEST;
 
+// The last report of a stream is followed by the first one of the next stream.
+GST_START_TEST(a_stream_after_the_end_has_its_own_reports) {
+  Stream h("mask=gauss5 roi-meta=true roi-report=true");
+  Random random = seeded();
+  for (const int frames : {30, 25, 10}) {  // of a second and a fifth, a second, and less
+    for (int i = 0; i < frames; i++) {
+      const Ref<GstBuffer> frame = random_frame(h.info, random);
+      GST_BUFFER_PTS(frame.get()) = i * kFrame;
+      fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+      h.pull();
+    }
+    push_event(h, gst_event_new_eos());
+    push_event(h, gst_event_new_flush_start());
+    push_event(h, gst_event_new_flush_stop(TRUE));
+    send_segment(h, 0);
+    guint64 time = 0, counted = 0;
+    for (const Ref<GstMessage> &message : take_messages(h.element(), GST_MESSAGE_ELEMENT)) {
+      const GstStructure *report = gst_message_get_structure(message.get());
+      fail_unless_equals_uint64(number(report, "stream-time"), time);
+      time += GST_SECOND;
+      counted += number(report, "frames-unmarked");
+    }
+    fail_unless_equals_uint64(counted, frames);
+  }
+}
+GST_END_TEST;
+
 // Regions of frames that wait are counted once, though they are looked for again when settings change.
 GST_START_TEST(regions_of_frames_that_wait_are_counted_once) {
   Stream h(settings(2 * kFrame, 0));
@@ -1096,6 +1123,7 @@ Suite *make_suite() {
   tcase_add_test(tc, regions_are_counted_and_reported);
   tcase_add_test(tc, frames_and_their_regions_are_in_the_same_report);
   tcase_add_test(tc, reports_begin_when_they_are_turned_on);
+  tcase_add_test(tc, a_stream_after_the_end_has_its_own_reports);
   tcase_add_test(tc, regions_of_frames_that_wait_are_counted_once);
   tcase_add_test(tc, labels_are_counted_under_names_that_can_be_read_back);
   tcase_add_test(tc, frames_wait_in_a_storm);
