@@ -98,6 +98,8 @@ class RoiTypeWatch {
   // grows as the stream plays. Returns a sentence for the user where nothing has matched for five seconds, else an
   // empty text.
   std::string look(GstBuffer *buffer, const RoiSettings &roi, const RoiList &found, int64_t now);
+  // To be called after a flush, which time may jump at.
+  void restart_time() { first_.reset(); }
   // To be called at the end of the stream: returns the sentence where nothing has matched at all.
   std::string end() const;
 

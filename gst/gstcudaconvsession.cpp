@@ -426,6 +426,7 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   const bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP ||
                     (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT && is_other_segment(event, current));
   if (!ends) return;
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) type_watch_.restart_time();
   forget_regions();
   last_time_.reset();
 }

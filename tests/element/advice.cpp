@@ -189,6 +189,26 @@ GST_START_TEST(a_match_from_time_to_time_prevents_the_warning) {
 }
 GST_END_TEST;
 
+// A stream that is left by a seek has not gone on for the time that the seek jumped over.
+GST_START_TEST(a_seek_takes_no_time) {
+  Harness h("roi-meta=true roi-type=plate", gray());
+  for (const int rate : {1, -1, 1}) {
+    push_event(h, gst_event_new_flush_start());
+    push_event(h, gst_event_new_flush_stop(TRUE));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    segment.rate = rate;
+    segment.stop = 1000 * GST_SECOND;
+    push_event(h, gst_event_new_segment(&segment));
+    push(h, rate > 0 ? 500 : 600, {"face"});
+    push(h, rate > 0 ? 504 : 596, {"face"});
+    fail_unless(h.take(GST_MESSAGE_WARNING).empty());
+  }
+  push(h, 505, {"face"});
+  h.take_one(GST_MESSAGE_WARNING);
+}
+GST_END_TEST;
+
 GST_START_TEST(a_short_stream_without_a_match_is_a_warning_at_its_end) {
   for (const bool matches : {false, true}) {
     Harness h("roi-meta=true roi-type=Face", gray());
@@ -360,6 +380,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, a_type_without_a_match_for_five_seconds_is_a_warning);
   tcase_add_test(tc, backward_playback_without_a_match_is_a_warning_too);
   tcase_add_test(tc, a_match_from_time_to_time_prevents_the_warning);
+  tcase_add_test(tc, a_seek_takes_no_time);
   tcase_add_test(tc, a_short_stream_without_a_match_is_a_warning_at_its_end);
   tcase_add_test(tc, arrays_of_doubles_are_refused);
   tcase_add_test(tc, bad_settings_that_are_ever_new_take_bounded_memory);
