@@ -510,6 +510,24 @@ GST_START_TEST(what_downstream_returns_reaches_upstream_once) {
 }
 GST_END_TEST;
 
+// Where upstream has nothing more to send that would return it, it is an error of the element.
+GST_START_TEST(what_downstream_returns_for_the_last_frame_is_an_error) {
+  for (const char *mask : {"mask=gauss5", "mask=identity"}) {
+    for (GstFlowReturn result : {GST_FLOW_NOT_LINKED, GST_FLOW_NOT_NEGOTIATED, GST_FLOW_ERROR, GST_FLOW_EOS}) {
+      Harness h(std::string(mask) + " " + in_flight(4), small());
+      Failing failing(h, 0, result);
+      Stream stream(h);
+      const GstFlowReturn flow = stream.push_one(mask);
+      push_event(h, gst_event_new_eos());
+      fail_unless_equals_int(failing.seen(), 1);
+      if (flow == GST_FLOW_OK && (result == GST_FLOW_NOT_LINKED || result == GST_FLOW_NOT_NEGOTIATED))
+        assert_same_text(h.take_one(GST_MESSAGE_ERROR).text, "Internal data stream error.");
+      stream.forget();
+    }
+  }
+}
+GST_END_TEST;
+
 // A kind of success loses no frame.
 GST_START_TEST(downstream_may_return_a_kind_of_success) {
   for (const char *mask : {"mask=gauss5", "mask=identity"}) {
@@ -1272,6 +1290,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_discontinuity_stays_with_its_frame);
   tcase_add_test(tc, qos_messages_count_from_the_flush_on);
   tcase_add_test(tc, what_downstream_returns_reaches_upstream_once);
+  tcase_add_test(tc, what_downstream_returns_for_the_last_frame_is_an_error);
   tcase_add_test(tc, downstream_may_return_a_kind_of_success);
   tcase_add_test(tc, what_downstream_returns_is_not_hidden_by_dropped_frames);
   tcase_add_test(tc, the_end_of_one_segment_is_not_that_of_the_next);
