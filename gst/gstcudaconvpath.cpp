@@ -345,7 +345,8 @@ void Path::let_all_go() {
 
 void Path::flush() {
   for (const Waiting &waiting : waiting_)
-    if (waiting.event && GST_EVENT_IS_STICKY(waiting.event.get()))
+    if (waiting.event && GST_EVENT_IS_STICKY(waiting.event.get()) &&
+        GST_EVENT_TYPE(waiting.event.get()) != GST_EVENT_CAPS)
       gst_pad_store_sticky_event(trans_->srcpad, waiting.event.get());
   waiting_.clear();
   forget_waiting();

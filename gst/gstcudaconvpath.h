@@ -59,7 +59,8 @@ class Path {
   gboolean take_event(GstEvent *event);
   // Sends all waiting frames and events, with the regions known so far.
   void let_all_go();
-  // Drops all waiting frames and events, except events that stay with the pad.
+  // Drops all waiting frames and events, except events that stay with the pad. Caps that wait are those that the sink
+  // pad has already.
   void flush();
   // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live. Any thread may call.
   void set_live_latency(GstClockTime latency) { live_latency_ = latency; }

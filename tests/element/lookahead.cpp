@@ -419,6 +419,25 @@ GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
 }
 GST_END_TEST;
 
+// A flush drops caps that wait, since those of the source pad may name another memory. Tags stay.
+GST_START_TEST(a_flush_leaves_the_source_pad_its_caps) {
+  Stream h(settings(5 * kFrame, 0));
+  Clip clip(h);
+  clip.push(0, {});
+  const Ref<GstPad> source(gst_element_get_static_pad(h.element(), "src"));
+  const Ref<GstEvent> caps(gst_pad_get_sticky_event(source.get(), GST_EVENT_CAPS, 0));
+  fail_unless(caps != nullptr);
+  push_event(h, gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&h.info)).get()));  // the same ones
+  push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "title", nullptr)));
+  push_event(h, gst_event_new_flush_start());
+  push_event(h, gst_event_new_flush_stop(TRUE));
+  const Ref<GstEvent> left(gst_pad_get_sticky_event(source.get(), GST_EVENT_CAPS, 0));
+  fail_unless(left == caps);
+  const Ref<GstEvent> tag(gst_pad_get_sticky_event(source.get(), GST_EVENT_TAG, 0));
+  fail_unless(tag != nullptr);
+}
+GST_END_TEST;
+
 GST_START_TEST(events_keep_their_places_between_frames) {
   Stream h(settings(2 * kFrame, 0));
   h.settle();
@@ -1107,6 +1126,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_time_is_reported_as_latency);
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
   tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
+  tcase_add_test(tc, a_flush_leaves_the_source_pad_its_caps);
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
   tcase_add_test(tc, frames_before_one_that_fails_come_out);
