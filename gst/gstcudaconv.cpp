@@ -146,6 +146,8 @@ static GstStateChangeReturn gst_cuda_conv_change_state(GstElement *element, GstS
 static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->path.start();
+  // What the last start has announced may be forgotten meanwhile, or still in force: it is announced once more.
+  if (priv->longest_wait || priv->lookahead) priv->lookahead = GST_CLOCK_TIME_NONE;
   if (!guarded(trans, false, [&] { return priv->session.start(); })) {
     priv->flight.fail_to_start();
     return FALSE;

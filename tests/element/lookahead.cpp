@@ -6,7 +6,9 @@
 #include <cstring>
 #include <map>
 #include <thread>
+#include <tuple>
 
+#include "between.h"
 #include "regions.h"
 #include "support.h"
 
@@ -359,6 +361,24 @@ GST_START_TEST(the_time_is_reported_as_latency) {
   for (const guint64 upstream : {guint64{GST_SECOND}, guint64{G_MAXINT64}}) {
     gst_harness_set_upstream_latency(longest.get(), upstream);
     fail_unless_equals_uint64(latency_of(longest, &max), G_MAXINT64);
+  }
+}
+GST_END_TEST;
+
+// An element may be taken out of a pipeline that plays, and put into another one.
+GST_START_TEST(the_latency_is_announced_again_after_a_restart) {
+  Between between("roi-meta=true", info_of("GRAY8"));
+  const std::tuple<const char *, GstState, size_t> starts[] = {
+      {"roi-lookahead=0", GST_STATE_NULL, 0},        {"roi-lookahead=80000000", GST_STATE_NULL, 1},
+      {"roi-lookahead=80000000", GST_STATE_NULL, 1}, {"roi-lookahead=80000000", GST_STATE_READY, 1},
+      {"roi-lookahead=0", GST_STATE_READY, 1},       {"roi-lookahead=0", GST_STATE_READY, 0},
+  };
+  for (const auto &[properties, state, messages] : starts) {
+    gst_element_set_state(between.element.get(), state);
+    set_properties(between.element.get(), properties);
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    fail_unless_equals_int(take_messages(between.element.get(), GST_MESSAGE_LATENCY).size(), messages);
   }
 }
 GST_END_TEST;
@@ -1124,6 +1144,7 @@ Suite *make_suite() {
   tcase_add_test(tc, types_change_after_a_frame_of_the_same_time_was_dropped);
   tcase_add_test(tc, frames_that_wait_are_not_copied);
   tcase_add_test(tc, the_time_is_reported_as_latency);
+  tcase_add_test(tc, the_latency_is_announced_again_after_a_restart);
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
   tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
   tcase_add_test(tc, a_flush_leaves_the_source_pad_its_caps);
