@@ -119,6 +119,7 @@ struct GstCudaConvPrivate {
   GstStructure *stats() const { return session.stats(flight.totals()); }
   // longest_wait() and lookahead() when the last LATENCY message was posted.
   std::atomic<GstClockTime> longest_wait{0}, lookahead{0};
+  GstFlowReturn told = GST_FLOW_OK;  // the last flow return but OK that upstream got since the start
 };
 
 struct _GstCudaConv {
@@ -146,6 +147,7 @@ static GstStateChangeReturn gst_cuda_conv_change_state(GstElement *element, GstS
 static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->path.start();
+  priv->told = GST_FLOW_OK;
   // What the last start has announced may be forgotten meanwhile, or still in force: it is announced once more.
   if (priv->longest_wait || priv->lookahead) priv->lookahead = GST_CLOCK_TIME_NONE;
   if (!guarded(trans, false, [&] { return priv->session.start(); })) {
@@ -360,9 +362,11 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
 /* events and messages */
 
 // Posts an error where downstream refused a frame that was in flight or waited, as queue does: upstream sends no other
-// frame that would return it. Who returns GST_FLOW_ERROR has posted an error.
+// frame that would return it. Who returns GST_FLOW_ERROR has posted an error. What upstream has been told it accepts,
+// as a tee may accept GST_FLOW_NOT_LINKED.
 static void report_last_flow(GstCudaConv *self) {
   const GstFlowReturn flow = self->priv->flight.take_flow();
+  if (flow == self->priv->told) return;
   if (flow == GST_FLOW_NOT_LINKED || (flow < GST_FLOW_EOS && flow != GST_FLOW_ERROR))
     GST_ELEMENT_FLOW_ERROR(self, flow);
 }
@@ -536,8 +540,11 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
     return GST_CUDA_CONV(trans)->priv->path.take(is_discont, Ref<GstBuffer>(input));
   };
   trans_class->generate_output = [](GstBaseTransform *trans, GstBuffer **outbuf) {
+    GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
     *outbuf = nullptr;
-    return GST_CUDA_CONV(trans)->priv->path.send();
+    const GstFlowReturn flow = priv->path.send();
+    if (flow != GST_FLOW_OK) priv->told = flow;
+    return flow;
   };
   // Never called, but must be set: the base class takes an element without it for one that only works in place.
   trans_class->transform = [](auto *, auto *, auto *) -> GstFlowReturn { g_return_val_if_reached(GST_FLOW_ERROR); };
