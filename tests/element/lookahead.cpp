@@ -367,7 +367,7 @@ GST_END_TEST;
 
 // An element may be taken out of a pipeline that plays, and put into another one.
 GST_START_TEST(the_latency_is_announced_again_after_a_restart) {
-  Between between("roi-meta=true", info_of("GRAY8"));
+  Between between("roi-meta=true frames-in-flight=1", info_of("GRAY8"));
   const std::tuple<const char *, GstState, size_t> starts[] = {
       {"roi-lookahead=0", GST_STATE_NULL, 0},        {"roi-lookahead=80000000", GST_STATE_NULL, 1},
       {"roi-lookahead=80000000", GST_STATE_NULL, 1}, {"roi-lookahead=80000000", GST_STATE_READY, 1},
@@ -536,7 +536,7 @@ GST_START_TEST(a_frame_that_is_refused_at_the_end_is_an_error) {
   for (const bool told : {false, true})
     for (GstFlowReturn refusal : {GST_FLOW_NOT_LINKED, GST_FLOW_NOT_NEGOTIATED, GST_FLOW_CUSTOM_ERROR, GST_FLOW_ERROR,
                                   GST_FLOW_FLUSHING, GST_FLOW_EOS, GST_FLOW_OK, GST_FLOW_CUSTOM_SUCCESS}) {
-      Stream h(settings((told ? 2 : 10) * kFrame, 0));
+      Stream h(settings((told ? 2 : 10) * kFrame, 0) + " frames-in-flight=1");
       gst_pad_add_probe(
           h.get()->sinkpad, GST_PAD_PROBE_TYPE_BUFFER,
           [](GstPad *, GstPadProbeInfo *info, gpointer data) {
