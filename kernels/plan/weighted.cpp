@@ -209,9 +209,11 @@ class WeightedCompiler {
   // divisor of the rounding; the bias is in units of 1 / below codes.
   void choose_gain(double sum, double divisor) {
     const double gain = sum / divisor;
-    if (!(std::fabs(gain) <= kLargestGain))
+    // Gain times numerator stays below 2^126, so that round_scaled_mean() can add the bias and half of the denominator.
+    const double largest_gain = std::min(kLargestGain, std::ldexp(1.0, kMostOfSums - pass_.sum_bits));
+    if (!(std::fabs(gain) <= largest_gain))
       refuse("divisor=" + number_text(s_.divisor) + " is too small for the sum of the mask, " + number_text(sum) +
-             "; with alpha=weighted the least is " + number_text(sum / kLargestGain));
+             "; with alpha=weighted the least is " + number_text(sum / largest_gain));
     double above = 1, below = 1;
     const double largest = std::ldexp(1.0, kMostOfSums - 4 - pass_.sum_bits);
     if (sum == divisor) {

@@ -193,6 +193,11 @@ void test_refusals() {
     expect(text.find(method_nick(method)) != std::string::npos && text.find("auto, constant") != std::string::npos,
            "\"" + text + "\" should name the methods that can");
   }
+  // A gain must leave room in sums of 128 bits.
+  FilterSettings small = settings(Mask::Gauss, 601);
+  small.size_y = 1;
+  small.divisor = 1e-9;
+  expect(refusal_of(small, "ARGB64").find("divisor") != std::string::npos, "a divisor of 1e-9 is too small");
   for (const Mask mask : {Mask::Identity, Mask::Box, Mask::Gauss})
     expect(refusal_of(settings(mask), "RGBA").empty(), std::string(mask_nick(mask)) + " is not refused");
 }
