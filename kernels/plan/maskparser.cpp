@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -260,7 +261,7 @@ Geometry read_geometry(const std::string &text) {
   const char *const end = at + colon;
   const auto read = [&](size_t *number) {
     const auto [stop, error] = std::from_chars(at, end, *number);
-    const bool good = error == std::errc() && stop != at;
+    const bool good = error == std::errc() && stop != at && *number <= UINT16_MAX;  // products of two stay exact
     at = stop;
     return good;
   };

@@ -529,6 +529,7 @@ void test_parser() {
       {"(int", "row 1, column 1", "\"int\" is not a number"},
       {"3: 1,2,3 4,5,6 7,8", "row 3", "ends the kernel with 8 numbers; 3x3 has 9"},
       {"3: 1,2,3 4,5,6", "row 2", "ends the kernel with 6 numbers; 3x3 has 9"},
+      {"3x12297829382473034411: 5", "", "\"3x12297829382473034411\" before the ':' is not the size"},
       {"3x1: 1,2,1 1", "row 2", "ends the kernel with 4 numbers; 3x1 has 3"},
       {"3: 1,2,3 4,x,6 7,8,9", "row 2, column 2", "\"x\" is not a number"},
       {"3: 1,2,3; 4,5,6; 7,8,9", "row 1, column 4", "\";\" within a kernel of fixed width"},
