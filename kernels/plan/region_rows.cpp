@@ -102,9 +102,8 @@ class TurnedRegion {
       const double w2 = half_width_ * half_width_, h2 = half_height_ * half_height_;
       const double a = h2 * cos_ * cos_ + w2 * sin_ * sin_, b = dy * cos_ * sin_ * (h2 - w2);
       const double c = dy * dy * (h2 * sin_ * sin_ + w2 * cos_ * cos_) - w2 * h2;
-      const double root = b * b - a * c;
-      if (root < 0) return {1, 0};
-      return {(-b - std::sqrt(root)) / a, (-b + std::sqrt(root)) / a};
+      const double root = std::sqrt(std::max(b * b - a * c, 0.0));  // rows with no pixels are found by has()
+      return {(-b - root) / a, (-b + root) / a};
     }
     const double reach_x = half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) + kHalfPixel;
     Span span = {-reach_x, reach_x};
@@ -130,9 +129,11 @@ class TurnedRegion {
   // Whether the region has pixel x of a row whose middle is `dy` below y_.
   bool has(int x, double dy) const {
     const double dx = x + 0.5 - x_, u = dx * cos_ + dy * sin_, v = dy * cos_ - dx * sin_;
-    if (ellipse_)
+    if (ellipse_) {
+      constexpr double kOnEdge = 1 + 1e-11;  // so that rounding does not take away centres on the edge
       return u * u * half_height_ * half_height_ + v * v * half_width_ * half_width_ <=
-             half_width_ * half_width_ * half_height_ * half_height_;
+             kOnEdge * half_width_ * half_width_ * half_height_ * half_height_;
+    }
     // Two rectangles overlap if their projections on the axes of both do.
     return std::abs(u) < half_width_ + pixel_reach() && std::abs(v) < half_height_ + pixel_reach() &&
            std::abs(dx) < kHalfPixel + half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) &&

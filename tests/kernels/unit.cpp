@@ -790,6 +790,30 @@ bool has_pixel(const Region &r, bool ellipse, int x, int y, const Plan::Part &pa
   return !ellipse || dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
 }
 
+// Quarter turns of ellipses have the pixels whose centre is inside or on the edge, in integers. With sides of 5n pixels
+// some centres are on it.
+void test_quarter_ellipses() {
+  const FrameLayout layout = format_named("GRAY8").layout(61, 47);
+  const auto plan = make_plan({}, layout);
+  for (int w = 5; w <= 45; w += 5)
+    for (int h = 5; h <= 45; h += 5)
+      for (const int quarters : {1, 2, 3}) {
+        Region r = {28 - w / 2, 23 - h / 2, w, h};
+        r.rotation = quarters * 1.57079632679489662;
+        const RegionRows rows = *region_rows(regions_of({r}, true), *plan, Cancellation(nullptr))[0];
+        const int across = quarters == 2 ? w : h, down = quarters == 2 ? h : w;
+        for (int y = 0; y < 47; y++) {
+          const std::vector<bool> got = selected_in_row(rows, y, 61);
+          std::vector<bool> want(61);
+          for (int x = 0; x < 61; x++) {
+            const int dx = 2 * x + 1 - 2 * r.x - w, dy = 2 * y + 1 - 2 * r.y - h;
+            want[x] = dx * dx * down * down + dy * dy * across * across <= across * across * down * down;
+          }
+          expect_equal(true, got == want, "quarter turns of an ellipse" + text({quarters, w, h, y}));
+        }
+      }
+}
+
 // The runs of a row are the samples with any selected pixel, each once.
 void test_region_rows() {
   Random random(5);
@@ -1249,6 +1273,7 @@ int unit() {
   test_memory_planes();
   test_regions_beyond_the_end();
   test_large_ellipses();
+  test_quarter_ellipses();
   test_region_rows();
   test_areas();
   test_tile_covers();

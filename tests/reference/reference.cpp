@@ -747,7 +747,7 @@ bool is_in_turned(const Region &r, bool ellipse, int64_t x, int64_t y) {
   const double dx = left + 0.5 - (r.x + r.width / 2.0), dy = top + 0.5 - (r.y + r.height / 2.0);
   const double c = std::cos(r.rotation), s = std::sin(r.rotation);
   const double u = 2 * (dx * c + dy * s) / r.width, v = 2 * (dy * c - dx * s) / r.height;
-  return u * u + v * v <= 1;
+  return u * u + v * v <= 1 + 1e-11;  // so that rounding does not take away centres on the edge
 }
 
 // Whether pixel (x, row y) of the frame is in an upright region. Only rows `first`, first + step, ... of the frame
