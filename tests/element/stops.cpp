@@ -253,7 +253,8 @@ GST_END_TEST;
 GST_START_TEST(a_handler_of_a_report_starts_the_element_again) {
   for (const char *unmarked : {"pass", "filter", "drop"}) {
     Handler handler = {GST_STATE_READY, true, 0};
-    Harness h(std::string("mask=fill roi-meta=true roi-report=true roi-unmarked=") + unmarked, info());
+    Harness h(std::string("mask=fill roi-meta=true roi-report=true frames-in-flight=1 roi-unmarked=") + unmarked,
+              info());
     const Ref<GstBus> bus(gst_element_get_bus(h.element()));
     gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
     Order order(h);
