@@ -148,7 +148,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->path.start();
   priv->told = GST_FLOW_OK;
-  // What the last start has announced may be forgotten meanwhile, or still in force: it is announced once more.
+  // The pipeline may have forgotten the latency that the last start announced, or still count it.
   if (priv->longest_wait || priv->lookahead) priv->lookahead = GST_CLOCK_TIME_NONE;
   if (!guarded(trans, false, [&] { return priv->session.start(); })) {
     priv->flight.fail_to_start();
@@ -362,8 +362,8 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
 /* events and messages */
 
 // Posts an error where downstream refused a frame that was in flight or waited, as queue does: upstream sends no other
-// frame that would return it. Who returns GST_FLOW_ERROR has posted an error. What upstream has been told it accepts,
-// as a tee may accept GST_FLOW_NOT_LINKED.
+// frame that would return it. An element that returns GST_FLOW_ERROR has posted an error itself. Upstream accepts what
+// it has been told before, as a tee may accept GST_FLOW_NOT_LINKED.
 static void report_last_flow(GstCudaConv *self) {
   const GstFlowReturn flow = self->priv->flight.take_flow();
   if (flow == self->priv->told) return;

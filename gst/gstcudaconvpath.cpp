@@ -115,8 +115,8 @@ void Path::update_settings() {
   if (roi.meta != old.meta || roi.lookahead != old.lookahead) gst_base_transform_reconfigure_sink(trans_);
 }
 
-// Takes the context for the frame at hand. Where it selects other regions than that of the frame before, finds those of
-// the frames that wait.
+// Takes the context for the frame at hand. If it selects other regions than the context before, looks again for the
+// regions of the frames that wait.
 void Path::take_context() {
   const std::shared_ptr<const StreamContext> now = session_.context();
   const auto selects_otherwise = [](const RoiSettings &a, const RoiSettings &b) {

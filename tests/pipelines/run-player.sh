@@ -8,6 +8,8 @@
 set -euo pipefail
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=tests/pipelines/clips.sh
+. "$(dirname "$0")/clips.sh"
 
 self=$(realpath "$0")
 player=$(realpath "$1")
@@ -212,14 +214,7 @@ takes_new_sizes() { # as WebM; H.264 has one header in a file
   [ -n "$no_h264" ] || { refuses "$rule" sizes.avi -o refused.mp4 && refuses "$rule" sizes.avi -o refused.mkv; }
 }
 takes_turned_clip() { # FILE: the picture is upright, and no player turns it again
-  gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,width=160,height=120 \
-    ! jpegenc ! qtmux ! filesink location=turned.mov
-  python3 - <<'END'
-import struct
-with open("turned.mov", "r+b") as clip:
-    clip.seek(clip.read().index(b"tkhd") + 44)
-    clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
-END
+  make_turned_clip
   gst-launch-1.0 -q filesrc location=turned.mov ! decodebin ! videoflip video-direction=90r ! matroskamux \
     ! filesink location=upright.mkv
   "$player" -q -o "$1" turned.mov mask=box3 && "$player" -q -o "upright-$1" upright.mkv mask=box3 &&

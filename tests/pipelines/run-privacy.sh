@@ -10,6 +10,8 @@
 set -euo pipefail
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=tests/pipelines/clips.sh
+. "$(dirname "$0")/clips.sh"
 
 program=$(realpath "$1")
 script=$(realpath "$2")/pipelines/cudaconv-privacy.py
@@ -74,14 +76,7 @@ face() { # COMMAND...
     differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
 }
 turned() { # COMMAND...: a clip by a turned camera is upright, for the detector too
-  gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,width=160,height=120 \
-    ! jpegenc ! qtmux ! filesink location=turned.mov
-  python3 - <<'END'
-import struct
-with open("turned.mov", "r+b") as clip:
-    clip.seek(clip.read().index(b"tkhd") + 44)
-    clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
-END
+  make_turned_clip
   "$@" --region=41,121,50,30 -o hidden.rgb turned.mov roi-grow=0 &&
     "$@" --region=41,121,50,30 -o plain.rgb turned.mov roi-grow=0 mask=identity &&
     differs hidden.rgb plain.rgb 120 160 41 121 50 30

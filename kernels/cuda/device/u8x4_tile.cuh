@@ -63,12 +63,12 @@ __device__ inline int step_of(const U8x4Tile &tile) {
   return kWords ? tile.step : 1;
 }
 
-// The parameters of all kernels on u8x4s, and those of dilations and erosions. For erosions samples are complemented
-// before and after.
+// The parameters of kernels on u8x4s.
 struct U8x4Params : FrameParams {
   U8x4Tile tile;
   uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples, 0 for bytes
 };
+// The parameters of dilations and erosions. For erosions samples are complemented before and after.
 struct U8x4ExtremumParams : U8x4Params {
   uint32_t flip;  // xored with samples before and after
 };

@@ -36,8 +36,8 @@
 namespace cudaconv::element {
 
 constexpr int kElementRunsRadius = 127;  // largest radius
-// The largest element for a warp: its radius in pixels, and the halo on each side in u8x4s. Bytes take more registers:
-// blocks do a cross of 63x63 in half the time.
+// The largest element for a warp: its radius in pixels, less for bytes, which take more registers, and the halo on each
+// side in u8x4s.
 constexpr int kStripRadius = 31, kByteStripRadius = 16, kStripHalo = 32;
 
 struct ElementRunsParams : U8x4ExtremumParams {
@@ -244,7 +244,7 @@ class StackedRectangles {
 
   // The same for `more` rows, at least kRows. The rows that all windows take up are compared once.
   __device__ void take_up_many(const Rows &rows, int height, int more) {
-    // Little code: those below and then those above, with all rows upside down.
+    // Little code for both sides: the second turn takes up the rows above, with the state upside down.
 #pragma unroll 1
     for (int way = 1; way >= -1; way -= 2) {
       take_up_below(rows, height, more, way);

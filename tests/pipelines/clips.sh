@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Clips that several tests make. Source this file.
+
+# Makes turned.mov: three frames of 160x120 by a camera that was turned, upright with 120x160.
+make_turned_clip() {
+  gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,width=160,height=120 \
+    ! jpegenc ! qtmux ! filesink location=turned.mov
+  python3 - <<'END'
+import struct
+with open("turned.mov", "r+b") as clip:
+    clip.seek(clip.read().index(b"tkhd") + 44)
+    clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
+END
+}
