@@ -435,7 +435,7 @@ static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *propert
 
 static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
   Properties &properties = GST_CUDA_CONV(object)->priv->properties;
-  if (properties.answers_probe(n_pspecs, pspecs)) return;
+  if (guarded(object, true, [&] { return properties.answers_probe(n_pspecs, pspecs); })) return;
   std::vector<GParamSpec *> more =
       guarded(object, std::vector<GParamSpec *>(), [&] { return properties.publish(object, pspecs[0]); });
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);

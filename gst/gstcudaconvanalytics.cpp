@@ -96,27 +96,25 @@ std::string read_values(GstBuffer *mask, Values *values) {
   if (!bytes && !big_endian && format != GST_VIDEO_FORMAT_GRAY16_LE)
     return std::string("is of format ") + format_text(format) + "; GRAY8 or GRAY16 is needed";
   const gint64 row = gint64{meta->width} * (bytes ? 1 : 2), stride = meta->stride[0];
+  const gsize size = gst_buffer_get_size(mask);
+  if (meta->width < 1 || meta->height < 1 || meta->width > INT_MAX || meta->height > INT_MAX || stride < row ||
+      meta->offset[0] > size || stride > G_MAXINT32 ||
+      static_cast<gint64>(size - meta->offset[0]) < stride * (gint64{meta->height} - 1) + row)
+    return "of " + std::to_string(size) + " bytes is too small for its " + std::to_string(meta->width) + "x" +
+           std::to_string(meta->height) + " " + format_text(format) + " of stride " + std::to_string(stride);
+  values->width = static_cast<int>(meta->width);
+  values->height = static_cast<int>(meta->height);
+  values->value.resize(static_cast<size_t>(meta->width) * meta->height);
   GstMapInfo map;
   if (!gst_buffer_map(mask, &map, GST_MAP_READ)) return "cannot be mapped";
-  std::string why;
-  if (meta->width < 1 || meta->height < 1 || meta->width > INT_MAX || meta->height > INT_MAX || stride < row ||
-      meta->offset[0] > map.size || stride > G_MAXINT32 ||
-      static_cast<gint64>(map.size - meta->offset[0]) < stride * (gint64{meta->height} - 1) + row) {
-    why = "of " + std::to_string(map.size) + " bytes is too small for its " + std::to_string(meta->width) + "x" +
-          std::to_string(meta->height) + " " + format_text(format) + " of stride " + std::to_string(stride);
-  } else {
-    values->width = static_cast<int>(meta->width);
-    values->height = static_cast<int>(meta->height);
-    values->value.resize(static_cast<size_t>(meta->width) * meta->height);
-    guint16 *to = values->value.data();
-    for (guint y = 0; y < meta->height; y++) {
-      const guint8 *from = map.data + meta->offset[0] + y * stride;
-      for (guint x = 0; x < meta->width; x++)
-        *to++ = bytes ? from[x] : big_endian ? GST_READ_UINT16_BE(from + 2 * x) : GST_READ_UINT16_LE(from + 2 * x);
-    }
+  guint16 *to = values->value.data();
+  for (guint y = 0; y < meta->height; y++) {
+    const guint8 *from = map.data + meta->offset[0] + y * stride;
+    for (guint x = 0; x < meta->width; x++)
+      *to++ = bytes ? from[x] : big_endian ? GST_READ_UINT16_BE(from + 2 * x) : GST_READ_UINT16_LE(from + 2 * x);
   }
   gst_buffer_unmap(mask, &map);
-  return why;
+  return "";
 }
 
 constexpr size_t kValues = 1 << 16;

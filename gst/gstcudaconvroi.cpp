@@ -78,7 +78,7 @@ RoiSelector::RoiSelector(const RoiSettings &settings, const GstVideoInfo &info)
   fixed_.active = meta_ || !settings.rectangles.empty();
   fixed_.ellipse = settings.shape == RoiShape::Ellipse;
   fixed_.invert = settings.invert;
-  look_for_outside(info);
+  look_for_outside(frame_size(info));
   const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
   fixed_.pixels.erase(std::remove_if(fixed_.pixels.begin(), fixed_.pixels.end(), is_empty), fixed_.pixels.end());
 }
@@ -105,9 +105,8 @@ void RoiSelector::add_fixed(const WrittenRegion &written, size_t number, FrameSi
 }
 
 // Complains if all regions of the settings lie outside the picture.
-void RoiSelector::look_for_outside(const GstVideoInfo &info) {
-  const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_HEIGHT(&info);
-  const auto outside = [&](const Region &r) { return is_outside(grown(r, grow_), {width, height}); };
+void RoiSelector::look_for_outside(FrameSize frame) {
+  const auto outside = [&](const Region &r) { return is_outside(grown(r, grow_), frame); };
   const std::vector<Region> &all = fixed_.region;
   if ((all.empty() && fixed_.pixels.empty()) || meta_ || fixed_.invert) return;
   if (!std::all_of(all.begin(), all.end(), outside)) return;
@@ -117,7 +116,7 @@ void RoiSelector::look_for_outside(const GstVideoInfo &info) {
   complaint_ = std::string("nothing is filtered: all ") + (fixed_.pixels.empty() ? "rectangles" : "regions") +
                " of roi, such as " + std::string(all.empty() ? "the polygon within " : "") + std::to_string(r.x) + "," +
                std::to_string(r.y) + "," + std::to_string(r.width) + "," + std::to_string(r.height) +
-               ", lie outside the picture of " + std::to_string(width) + "x" + std::to_string(height) +
+               ", lie outside the picture of " + std::to_string(frame.width) + "x" + std::to_string(frame.height) +
                (fixed_.pixels.empty() ? "" : " or have none of its pixels");
 }
 

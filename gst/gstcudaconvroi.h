@@ -77,7 +77,7 @@ class RoiSelector {
 
  private:
   void add_fixed(const WrittenRegion &written, size_t number, FrameSize frame);
-  void look_for_outside(const GstVideoInfo &info);
+  void look_for_outside(FrameSize frame);
   bool wants(const std::vector<const char *> &labels) const;
 
   Regions fixed_;  // of the settings; polygons have grown, rectangles have not

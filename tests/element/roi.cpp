@@ -219,6 +219,10 @@ GST_START_TEST(regions_of_single_fields_count_rows_of_the_frame) {
       const Selection low = {{{7, 2, 9, 4}, {40, 0, 5, 2}, {0, 15, 3, 1}, {50, 4, 2, 17}, {26, 20, 4, 1}}};
       check_frame(h, in.get(), info, "mask=gauss5", bottom ? low : top);
     }
+    // So a region of row 41 alone is not outside the picture.
+    Harness last("mask=gauss5 roi='0,41,53,1'", info);
+    last.filter(random_frame(info, random).get());
+    fail_unless(last.take(GST_MESSAGE_WARNING).empty());
   }
 }
 GST_END_TEST;
