@@ -387,6 +387,7 @@ bool Path::ends_frames(GstEvent *event) const {
     case GST_EVENT_SEGMENT:
       return is_other_segment(event, trans_->segment);
     case GST_EVENT_STREAM_START:
+      return is_other_stream(event, trans_->sinkpad);
     case GST_EVENT_SEGMENT_DONE:
     case GST_EVENT_EOS:
       return true;

@@ -409,6 +409,11 @@ void Session::forget_regions() {
   missed_.reset();
 }
 
+bool is_other_stream(GstEvent *event, GstPad *sinkpad) {
+  const Ref<GstEvent> current(gst_pad_get_sticky_event(sinkpad, GST_EVENT_STREAM_START, 0));
+  return !current || !gst_structure_is_equal(gst_event_get_structure(event), gst_event_get_structure(current.get()));
+}
+
 bool is_other_segment(GstEvent *event, const GstSegment &current) {
   // The position does not count, since that moves with the frames.
   GstSegment segment;

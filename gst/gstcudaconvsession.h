@@ -32,6 +32,9 @@ struct FrameRegions {
   RoiTypeCounts types;
 };
 
+// Whether a STREAM_START event begins another stream. The same one comes again if an element upstream is replaced.
+bool is_other_stream(GstEvent *event, GstPad *sinkpad);
+
 // Whether a SEGMENT event brings another segment than `current`.
 bool is_other_segment(GstEvent *event, const GstSegment &current);
 

@@ -439,6 +439,25 @@ GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
 }
 GST_END_TEST;
 
+// An element that is replaced upstream makes the events of the stream arrive again. Frames go on waiting.
+GST_START_TEST(a_new_element_upstream_lets_no_frame_go) {
+  Stream h(settings(2 * kFrame, kFrame));
+  Clip clip(h);
+  for (int i = 0; i < 8; i++) {
+    for (const GstEventType type : {GST_EVENT_STREAM_START, GST_EVENT_CAPS, GST_EVENT_SEGMENT}) {
+      const Ref<GstEvent> event(gst_pad_get_sticky_event(h.get()->srcpad, type, 0));
+      push_event(h, gst_event_copy(event.get()));
+    }
+    clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
+    if (i >= 2) clip.check((i - 2) * kFrame, MAX(i - 3, 0) * kFrame, i * kFrame);
+    fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  }
+  // Another stream begins.
+  push_event(h, gst_event_new_stream_start("other"));
+  for (int i = 6; i < 8; i++) clip.check(i * kFrame, (i - 1) * kFrame, 7 * kFrame);
+}
+GST_END_TEST;
+
 // A flush drops caps that wait, since those of the source pad may name another memory. Tags stay.
 GST_START_TEST(a_flush_leaves_the_source_pad_its_caps) {
   Stream h(settings(5 * kFrame, 0));
@@ -1152,6 +1171,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_latency_is_announced_again_after_a_restart);
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
   tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
+  tcase_add_test(tc, a_new_element_upstream_lets_no_frame_go);
   tcase_add_test(tc, a_flush_leaves_the_source_pad_its_caps);
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
