@@ -414,11 +414,15 @@ bool is_other_stream(GstEvent *event, GstPad *sinkpad) {
   return !current || !gst_structure_is_equal(gst_event_get_structure(event), gst_event_get_structure(current.get()));
 }
 
-bool is_other_segment(GstEvent *event, const GstSegment &current) {
+bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time) {
   // The position does not count, since that moves with the frames.
   GstSegment segment;
   gst_event_copy_segment(event, &segment);
   segment.position = current.position;
+  if (in_stream_time) {
+    segment.base = current.base;
+    segment.offset = current.offset;
+  }
   return !gst_segment_is_equal(&segment, &current);
 }
 
@@ -428,8 +432,12 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
     const std::shared_ptr<const StreamContext> context = this->context();
     if (context && context->settings.roi.report) post_report(Ref<GstStructure>(counts_.report({}, true)));
   }
+  // Within a stream, gst_pad_set_offset() changes the running time of frames, not their stream time.
+  if (GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START)
+    stream_starts_ |= is_other_stream(event, GST_BASE_TRANSFORM_SINK_PAD(element_));
   const bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP ||
-                    (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT && is_other_segment(event, current));
+                    (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT &&
+                     is_other_segment(event, current, !std::exchange(stream_starts_, false)));
   if (!ends) return;
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) type_watch_.restart_time();
   forget_regions();

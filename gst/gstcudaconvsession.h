@@ -35,8 +35,8 @@ struct FrameRegions {
 // Whether a STREAM_START event begins another stream. The same one comes again if an element upstream is replaced.
 bool is_other_stream(GstEvent *event, GstPad *sinkpad);
 
-// Whether a SEGMENT event brings another segment than `current`.
-bool is_other_segment(GstEvent *event, const GstSegment &current);
+// Whether a SEGMENT event brings another segment than `current`. `in_stream_time`: other running times do not count.
+bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time = false);
 
 // Threads: state changes and the sink pad's streaming thread, which GStreamer keeps apart, call everything; other
 // threads only what is marked so. Messages are posted as the element's.
@@ -156,6 +156,7 @@ class Session {
   std::string caps_error_, memory_error_;
   RoiHistory held_;                   // the regions of all frames that count, where roi-hold or roi-lookahead is set
   std::optional<int64_t> last_time_;  // of the last frame
+  bool stream_starts_ = false;        // no segment of the latest stream has come
   RoiTypeWatch type_watch_;
   std::optional<RoiHistory::Span> missed_;  // the times of frames whose regions are not known
   std::set<std::string> complaints_;        // warnings posted, and properties that need none

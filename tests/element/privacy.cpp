@@ -195,6 +195,37 @@ GST_START_TEST(held_regions_are_forgotten) {
 }
 GST_END_TEST;
 
+// A pad offset changes the running time of frames, and not their stream time, which counts.
+GST_START_TEST(regions_are_held_when_the_running_time_changes) {
+  Random random = seeded();
+  const std::string filter = "mask=gauss5";
+  const Region face = {10, 10, 20, 20};
+  Harness h(filter + " roi-meta=true roi-hold=1000000000", gray());
+  GstClockTime time = 0;
+  const auto check = [&](bool detected, const Selection &selection) {
+    const std::vector<Region> found = detected ? std::vector<Region>{face} : std::vector<Region>();
+    check_frame_at(h, frame_with(found, random).get(), gray(), time, filter, selection);
+    time += kFrame;
+  };
+  for (const gint64 offset : {20, -30, 0}) {
+    check(true, {{face}});
+    gst_pad_set_offset(h.get()->srcpad, offset * static_cast<gint64>(GST_MSECOND));
+    check(false, {{face}});
+  }
+  // The next stream may have the same stream times.
+  for (const char *stream : {"second", "third"}) {
+    check(true, {{face}});
+    push_event(h, gst_event_new_stream_start(stream));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    segment.base = time;
+    time = 0;
+    push_event(h, gst_event_new_segment(&segment));
+    check(false, {});
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(the_time_to_hold_may_change) {
   Random random = seeded();
   Harness unset;
@@ -565,6 +596,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, growth_counts_for_what_lies_outside);
   tcase_add_test(tc, regions_that_a_detector_misses_stay_covered);
   tcase_add_test(tc, held_regions_are_forgotten);
+  tcase_add_test(tc, regions_are_held_when_the_running_time_changes);
   tcase_add_test(tc, the_time_to_hold_may_change);
   tcase_add_test(tc, frames_without_timestamps_hold_too);
   tcase_add_test(tc, regions_of_late_frames_are_held);
