@@ -132,7 +132,9 @@ void Flight::begin_flush() {
 
 void Flight::end_flush() {
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return (frames_.empty() && !landing_) || halts_ || !runs_task_; });
+  const bool lands = lander_ == std::this_thread::get_id();  // a pad probe seeks while this thread pushes a frame
+  while (lands && !frames_.empty()) land_first(guard);
+  changed_.wait(guard, [&] { return (frames_.empty() && landing_ == (lands ? 1u : 0u)) || halts_ || !runs_task_; });
   if (halts_) return;  // halt() has been called meanwhile: the pads are being deactivated
   stopped_ = false;
   flow_ = GST_FLOW_OK;
@@ -295,11 +297,12 @@ void Flight::land_first(std::unique_lock<std::mutex> &guard) {
   std::unique_ptr<Frame> frame = std::move(frames_.front());
   frames_.pop_front();
   landing_++;
+  lander_ = std::this_thread::get_id();
   const bool drop = stopped_ || flow_ != GST_FLOW_OK, pushes = frame->out != nullptr;
   guard.unlock();
   land(std::move(frame), drop);
   guard.lock();
-  landing_--;
+  if (--landing_ == 0) lander_ = {};
   if (pushes) unpushed_--;  // by land(), not by submit()
   changed_.notify_all();
   if (!watches_) submitted_.notify_one();

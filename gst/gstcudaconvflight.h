@@ -12,6 +12,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "gstcudaconvstream.h"
 
@@ -54,7 +55,8 @@ class Flight {
   void stop();
   // To be called on FLUSH_START: submit(), push() and drain() return, and the frames in flight are dropped.
   void begin_flush();
-  // To be called on FLUSH_STOP, by the sink pad's streaming thread. Waits until nothing is in flight.
+  // To be called on FLUSH_STOP, with the sink pad's stream lock. Waits until nothing is in flight but a frame that this
+  // thread is pushing.
   void end_flush();
 
   // Filters the frame and pushes its output, in the order of frames. `most`: how many frames may be on the device at
@@ -133,6 +135,7 @@ class Flight {
   double pace_ = 100;                         // mean microseconds between frames
   bool watches_ = false;                      // the task wakes by itself
   guint landing_ = 0;                         // frames that threads have taken from frames_ and are completing
+  std::thread::id lander_;                    // the thread that took the latest of them
   bool wants_task_ = false, runs_task_ = false;
   bool source_is_active_ = false;     // the source pad, whose deactivation waits for the task
   guint halts_ = 0;                   // threads in halt(): the task ends. Pads may be deactivated at the same time.

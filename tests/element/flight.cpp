@@ -732,6 +732,44 @@ GST_START_TEST(a_flush_and_a_stop_work_while_downstream_blocks) {
 }
 GST_END_TEST;
 
+// A probe of the source pad seeks in the thread that pushes the frame.
+GST_START_TEST(a_probe_flushes_while_it_holds_a_frame) {
+  for (guint n : {1u, 4u}) {
+    Harness h(in_flight(n), small());
+    struct Probe {
+      Harness &h;
+      std::atomic<int> pushed{0};
+      std::atomic<bool> flushed{false};
+    } probe{h};
+    const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+    const auto flush = [](GstPad *, GstPadProbeInfo *, gpointer data) {
+      auto *probe = static_cast<Probe *>(data);
+      for (int i = 0; i < 100 && probe->pushed < 3; i++) g_usleep(1000);  // others are in flight, too
+      gst_harness_push_event(probe->h.get(), gst_event_new_flush_start());
+      gst_harness_push_event(probe->h.get(), gst_event_new_flush_stop(TRUE));
+      probe->flushed = true;
+      return GST_PAD_PROBE_DROP;
+    };
+    const gulong id = gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, flush, &probe, nullptr);
+    Random random = seeded();
+    for (int i = 0; i < (n > 1 && on_gpu() ? 3 : 1); i++) {
+      fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_OK);
+      probe.pushed++;
+    }
+    for (int i = 0; i < 500 && !probe.flushed; i++) g_usleep(10000);
+    fail_unless(probe.flushed, "the flush does not end");
+    gst_pad_remove_probe(pad.get(), id);
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    push_event(h, gst_event_new_segment(&segment));
+    fail_unless_equals_int(waiting(h), 0);
+    Stream stream(h);
+    stream.push("", 6);
+    stream.check_rest();
+  }
+}
+GST_END_TEST;
+
 // The position is the position of the last frame that left, not of frames in flight.
 GST_START_TEST(the_position_ignores_frames_in_flight) {
   if (!on_gpu()) return;
@@ -1297,6 +1335,7 @@ Suite *make_suite() {
   tcase_add_test(tc, gaps_and_serialized_queries_keep_their_place);
   tcase_add_test(tc, the_position_is_the_last_frame_that_left);
   tcase_add_test(tc, a_flush_and_a_stop_work_while_downstream_blocks);
+  tcase_add_test(tc, a_probe_flushes_while_it_holds_a_frame);
   tcase_add_test(tc, the_position_ignores_frames_in_flight);
   tcase_add_test(tc, a_frame_that_comes_too_late_waits_for_none);
   tcase_add_test(tc, frames_behind_a_refused_one_are_dropped);
