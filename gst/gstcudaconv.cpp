@@ -120,6 +120,9 @@ struct GstCudaConvPrivate {
   // longest_wait() and lookahead() when the last LATENCY message was posted.
   std::atomic<GstClockTime> longest_wait{0}, lookahead{0};
   GstFlowReturn told = GST_FLOW_OK;  // the last flow return but OK that upstream got since the start
+  // Functions of the base class's pads, which ours call.
+  GstPadActivateModeFunction base_activate_sink, base_activate_src;
+  GstPadEventFunction base_event;
 };
 
 struct _GstCudaConv {
@@ -169,12 +172,11 @@ static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   return TRUE;
 }
 
-// The activatemode functions of the base class's pads, which activate() calls after it has stopped or resumed Flight.
-static GstPadActivateModeFunction base_activate_sink, base_activate_src;
-
+// Stops or resumes Flight before the base class activates the pad.
 static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active) {
-  Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
-  const GstPadActivateModeFunction base = GST_PAD_IS_SINK(pad) ? base_activate_sink : base_activate_src;
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(parent)->priv;
+  Flight &flight = priv->flight;
+  const GstPadActivateModeFunction base = GST_PAD_IS_SINK(pad) ? priv->base_activate_sink : priv->base_activate_src;
   // base() joins the streaming thread of a pad that is deactivated: halt() first makes that thread return.
   if (!active)
     flight.halt(GST_PAD_IS_SRC(pad));
@@ -184,9 +186,6 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
     flight.await_start();
   return base(pad, parent, mode, active);
 }
-
-// The event function of the base class's sink pad.
-static GstPadEventFunction base_event;
 
 // Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
 static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
@@ -198,7 +197,7 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
   const guint interruptions = flight.interruptions();
   const bool stopped = flight.interrupted_since(interruptions);  // it may be running again when the event has failed
   const bool is_caps = GST_EVENT_TYPE(event) == GST_EVENT_CAPS;
-  if (base_event(pad, parent, event)) return GST_FLOW_OK;
+  if (GST_CUDA_CONV(parent)->priv->base_event(pad, parent, event)) return GST_FLOW_OK;
   // GstPad marks the source pad before it calls activate(), and clears the mark only afterwards.
   GstPad *const srcpad = GST_BASE_TRANSFORM_SRC_PAD(GST_BASE_TRANSFORM(parent));
   GST_OBJECT_LOCK(srcpad);
@@ -553,9 +552,9 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
 static void gst_cuda_conv_init(GstCudaConv *self) {
   GstBaseTransform *trans = GST_BASE_TRANSFORM(self);
   self->priv = new GstCudaConvPrivate(trans);
-  base_activate_sink = GST_PAD_ACTIVATEMODEFUNC(trans->sinkpad);
-  base_activate_src = GST_PAD_ACTIVATEMODEFUNC(trans->srcpad);
-  base_event = GST_PAD_EVENTFUNC(trans->sinkpad);
+  self->priv->base_activate_sink = GST_PAD_ACTIVATEMODEFUNC(trans->sinkpad);
+  self->priv->base_activate_src = GST_PAD_ACTIVATEMODEFUNC(trans->srcpad);
+  self->priv->base_event = GST_PAD_EVENTFUNC(trans->sinkpad);
   gst_pad_set_activatemode_function(trans->sinkpad, GST_DEBUG_FUNCPTR(activate));
   gst_pad_set_activatemode_function(trans->srcpad, GST_DEBUG_FUNCPTR(activate));
   gst_pad_set_event_full_function(trans->sinkpad, GST_DEBUG_FUNCPTR(handle_event));

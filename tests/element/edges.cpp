@@ -3,10 +3,12 @@
 // Tests rare cases: neighbours with their own pools, and the changes at a restart.
 #include <dirent.h>
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "regions.h"
 #include "support.h"
@@ -124,6 +126,25 @@ GST_START_TEST(a_warning_is_posted_again_after_a_restart) {
 }
 GST_END_TEST;
 
+// ThreadSanitizer sees what elements share.
+GST_START_TEST(elements_are_made_while_others_start) {
+  std::atomic<bool> ends{false};
+  std::thread other([&] {
+    while (!ends) gst_object_unref(gst_object_ref_sink(gst_element_factory_make("cudaconv", nullptr)));
+  });
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(small(), random);
+  Harness h("mask=sobel", small());
+  for (int i = 0; i < 20; i++) {
+    const Ref<GstBuffer> out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), small(), "mask=sobel");
+    restart(h, "mask=sobel", small());
+  }
+  ends = true;
+  other.join();
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("edges");
   TCase *tc = tcase_create("general");
@@ -132,6 +153,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_are_pushed_and_never_pulled);
   tcase_add_test(tc, a_new_number_of_threads_applies_at_the_next_start);
   tcase_add_test(tc, a_warning_is_posted_again_after_a_restart);
+  tcase_add_test(tc, elements_are_made_while_others_start);
   return suite;
 }
 
