@@ -184,13 +184,15 @@ class CudaDeviceFinder : public DeviceFinder {
     // The search calls set_context() of this element, and of neighbours that are searching in other threads: holding
     // the lock meanwhile could deadlock.
     GstCudaContext *found = nullptr;
+    bool known;
     {
       std::lock_guard<std::mutex> guard(lock_);
       std::swap(found, context_);
       if (found && device_id >= 0 && device_of(found) != device_id) gst_clear_object(&found);
+      known = found;
       opening_ = &found;
     }
-    if (!found) ask_for_context(element);
+    if (!known) ask_for_context(element);
     {
       std::lock_guard<std::mutex> guard(lock_);
       opening_ = nullptr;
