@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A library to preload, which tells ThreadSanitizer of synchronisation in libraries that are built without it: GLib's
- * mutexes, conditions and queues, GStreamer's task pool, and the clocked waits of pthreads, which GCC 12 does not
- * intercept.
+ * mutexes, conditions and queues, GStreamer's task pool and references to buffers, and the clocked waits of pthreads,
+ * which GCC 12 does not intercept.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -102,6 +102,37 @@ UNSEEN gpointer gst_task_pool_push(GstTaskPool *pool, GstTaskPoolFunction call, 
   *task = (Task){call, data};
   __tsan_release(task);
   return next(pool, run_task, task, error);
+}
+
+/* Who holds the last reference may write, also where a buffer comes back from a pool. */
+UNSEEN void gst_mini_object_unref(GstMiniObject *object) {
+  NEXT(gst_mini_object_unref);
+  __tsan_release(object);
+  for (guint i = 0; GST_IS_BUFFER(object) && i < gst_buffer_n_memory(GST_BUFFER_CAST(object)); i++)
+    __tsan_release(gst_buffer_peek_memory(GST_BUFFER_CAST(object), i));
+  next(object);
+}
+
+UNSEEN gboolean gst_mini_object_is_writable(const GstMiniObject *object) {
+  NEXT(gst_mini_object_is_writable);
+  const gboolean writable = next(object);
+  if (writable) __tsan_acquire((void *)object);
+  return writable;
+}
+
+UNSEEN gboolean gst_buffer_is_all_memory_writable(GstBuffer *buffer) {
+  NEXT(gst_buffer_is_all_memory_writable);
+  const gboolean writable = next(buffer);
+  for (guint i = 0; writable && i < gst_buffer_n_memory(buffer); i++) __tsan_acquire(gst_buffer_peek_memory(buffer, i));
+  return writable;
+}
+
+UNSEEN GstFlowReturn gst_buffer_pool_acquire_buffer(GstBufferPool *pool, GstBuffer **buffer,
+                                                    GstBufferPoolAcquireParams *params) {
+  NEXT(gst_buffer_pool_acquire_buffer);
+  const GstFlowReturn flow = next(pool, buffer, params);
+  if (flow == GST_FLOW_OK) __tsan_acquire(*buffer);
+  return flow;
 }
 
 int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
