@@ -1050,7 +1050,7 @@ GST_END_TEST;
 GST_START_TEST(frames_leave_nothing_behind) {
   constexpr int kRounds = 3, kFrames = 100, kWarmUp = 20;
   constexpr size_t kOfAFrame = 12;  // bytes
-  const GstVideoInfo info = video_info("NV12", 64, 44);
+  const GstVideoInfo info = video_info("NV12", 32, 24);
   Random random = seeded();
   const Ref<GstBuffer> frame = random_frame(info, random);
   const FrameBytes picture(frame.get(), info);

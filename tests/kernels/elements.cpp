@@ -19,7 +19,7 @@ namespace cudaconv::test {
 
 namespace {
 
-int failures = 0, checks = 0;
+int failures = 0, checks = 0, large = 0;
 
 void expect(bool right, const std::string &what) {
   checks++;
@@ -128,6 +128,8 @@ void thin_out(GuardedFrame &frame, bool dilates, Random &random) {
 void test(Backend &cpu, Backend *cuda, const char *format, int width, int height) {
   FrameLayout layout = format_named(format).layout(width, height);
   for (const Setting &setting : make_settings()) {
+    // Every second large element, and the others with the next format: the stand-in takes long.
+    if (setting.settings.size > 31 && large++ % 2) continue;
     const auto plan = make_plan(setting.settings, layout);
     const std::string what =
         std::string(format) + " " + std::to_string(width) + "x" + std::to_string(height) + " " + setting.label;

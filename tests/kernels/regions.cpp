@@ -632,10 +632,13 @@ int run() {
   const auto one_thread = [](int n, const std::function<void(int)> &body) {
     for (int i = 0; i < n; i++) body(i);
   };
-  test_pixels_are_filtered_once();
-  test(*make_cpu_backend(one_thread, 1), 640, 360);
-  test_groups(*make_cpu_backend(one_thread, 4));
-  test_polygons();
+  // With early streams, that is what the CPU has done in the other run.
+  if (!std::getenv("CUDACONV_STANDIN_STREAMS")) {
+    test_pixels_are_filtered_once();
+    test(*make_cpu_backend(one_thread, 1), 640, 360);
+    test_groups(*make_cpu_backend(one_thread, 4));
+    test_polygons();
+  }
   std::string why;
   if (cuda_device_count(&why) == 0) {
     std::printf("CUDA is not tested: %s\n", why.c_str());
