@@ -29,7 +29,6 @@ void Flight::start(bool with_task) {
     std::lock_guard<std::mutex> guard(lock_);
     wants_task_ = with_task;
     totals_ = BackendStats();
-    flow_ = GST_FLOW_OK;
   }
   pushed_ = 0;
   device_ns_ = 0;
@@ -65,6 +64,7 @@ void Flight::resume(bool by_source_pad) {
     {
       std::lock_guard<std::mutex> guard(lock_);
       stopped_ = false;
+      flow_ = GST_FLOW_OK;
       source_is_active_ |= by_source_pad;
       start_task = wants_task_ && !runs_task_ && !halts_ && source_is_active_;
       if (start_task) runs_task_ = true;

@@ -162,6 +162,32 @@ GST_START_TEST(an_inactive_source_pad_is_no_error) {
 }
 GST_END_TEST;
 
+// Frames that waited while the source pad was inactive are dropped, as a flush drops them. Frames after that leave.
+GST_START_TEST(frames_wait_after_the_source_pad_was_inactive) {
+  const GstVideoInfo info = video_info("GRAY8", 16, 16);
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  Between between("mask=fill roi-meta=true roi-lookahead=1000000000", info);
+  gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+  between.announce();
+  const Ref<GstPad> pad = between.pad("src"), sink = between.pad("sink");
+  const auto push = [&](int number) {
+    Ref<GstBuffer> copy(gst_buffer_copy(frame.get()));
+    GST_BUFFER_PTS(copy.get()) = number * GST_MSECOND;
+    fail_unless_equals_int(between.push(std::move(copy)), GST_FLOW_OK);
+  };
+  push(0);
+  gst_pad_set_active(pad.get(), FALSE);
+  const Ref<GstQuery> drain(gst_query_new_drain());
+  gst_pad_query(sink.get(), drain.get());
+  gst_pad_set_active(pad.get(), TRUE);
+  between.announce();
+  for (int i = 1; i < 4; i++) push(i);
+  between.end();
+  fail_unless_equals_int(between.frames, 3);
+}
+GST_END_TEST;
+
 // The source pad goes off and on while the element negotiates, which fails. The next frame may succeed.
 GST_START_TEST(caps_that_fail_with_the_source_pad_are_no_error) {
   const GstVideoInfo info = video_info("GRAY8", 16, 16);
@@ -228,6 +254,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_start_that_fails_keeps_nobody_waiting);
   tcase_add_test(tc, a_stopped_element_answers_serialized_queries);
   tcase_add_test(tc, an_inactive_source_pad_is_no_error);
+  tcase_add_test(tc, frames_wait_after_the_source_pad_was_inactive);
   tcase_add_test(tc, caps_that_fail_with_the_source_pad_are_no_error);
   tcase_add_test(tc, the_source_pad_goes_off_and_on_during_a_long_frame);
   return suite;
