@@ -2,7 +2,9 @@
 #include "gstcudaconvpinned.h"
 
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <new>
 
 namespace cudaconv::gst {
 
@@ -38,14 +40,15 @@ GQuark mark_quark() {
   return quark;
 }
 
+void set_mark(GstMemory *memory, Mark *mark) {
+  gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), mark_quark(), mark,
+                            [](gpointer data) { delete static_cast<Mark *>(data); });
+}
+
 // Returns the mark of `memory`, a new one where it has none. Call with marks_lock held.
 Mark *mark_of(GstMemory *memory) {
   auto *mark = static_cast<Mark *>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), mark_quark()));
-  if (!mark) {
-    mark = new Mark();
-    gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), mark_quark(), mark,
-                              [](gpointer data) { delete static_cast<Mark *>(data); });
-  }
+  if (!mark) set_mark(memory, mark = new Mark());
   return mark;
 }
 
@@ -76,13 +79,15 @@ GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *pa
   const std::shared_ptr<Device> &device = *reinterpret_cast<GstCudaConvPinnedAllocator *>(allocator)->device;
   const gsize bytes = size + params->prefix + params->padding;
   void *data = nullptr;
+  // No exception may reach GStreamer, which calls this.
+  std::unique_ptr<Mark> mark(new (std::nothrow) Mark());
   // Pinned memory begins at a page, which meets any alignment, but only without a prefix before the data.
-  if (params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
+  if (mark && params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
   if (!data) return gst_allocator_alloc(nullptr, size, params);
   if (params->flags & GST_MEMORY_FLAG_ZERO_PADDED) std::memset(static_cast<guint8 *>(data) + size, 0, params->padding);
   GstMemory *memory = gst_memory_new_wrapped(params->flags, data, bytes, 0, size, nullptr, nullptr);
-  std::lock_guard<std::mutex> guard(marks_lock);
-  mark_of(memory)->set(device, data, delete_pinned_memory);
+  mark->set(device, data, delete_pinned_memory);
+  set_mark(memory, mark.release());
   return memory;
 }
 

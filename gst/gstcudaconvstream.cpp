@@ -196,6 +196,7 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
     map(out_map, out.get(), GST_MAP_READWRITE);
   }
   tickets.clear();
+  tickets.reserve(views.size());  // without memory for its ticket, a view would stay on the device
   try {
     for (const auto &[x, y, planned] : views)
       tickets.push_back(context->engine->backend->submit(planned, (in ? in_map : out_map)->view_from(x, y),

@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "devicememory.h"
+#include "failingnew.h"
 #include "gstcudaconvsession.h"
+#include "regions.h"
 #include "standin.h"
 #include "support.h"
 
@@ -889,6 +891,51 @@ GST_START_TEST(the_latency_is_asked_for_while_caps_come_and_go) {
 }
 GST_END_TEST;
 
+// Memory on the host runs out while a frame is filtered: the device no longer uses the frame once it is dropped, and
+// nothing of it is left.
+GST_START_TEST(a_frame_without_memory_leaves_nothing_behind) {
+  Random random = seeded();
+  long n = 0;
+  for (const bool in_place : {true, false})
+    for (n = 1;; n++) {
+      bool failed;
+      {
+        Harness h("mask=gauss5 roi='4,4,20,16' frames-in-flight=1", small());
+        h.filter(random_frame(small(), random).get());
+        Ref<GstBuffer> frame = random_frame(small(), random);
+        failed =
+            with_failing_new(n, [&] { in_place ? gst_harness_push(h.get(), frame.release()) : h.push(frame.get()); });
+        fail_unless_equals_int(h.take(GST_MESSAGE_ERROR).size(), failed && !gst_harness_buffers_in_queue(h.get()));
+        while (GstBuffer *out = gst_harness_try_pull(h.get())) gst_buffer_unref(out);
+        check_frame(h, random_frame(small(), random).get(), small(), "mask=gauss5", {{{4, 4, 20, 16}}});
+      }
+      check_nothing_left();
+      if (!failed) break;
+    }
+  fail_unless(n > 10);
+}
+GST_END_TEST;
+
+// The allocator that the element proposes is called by other elements, which no exception may reach.
+GST_START_TEST(pinned_memory_without_memory_for_its_mark_is_plain_memory) {
+  {
+    Harness h("", small());
+    const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
+    const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+    fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+    GstAllocator *allocator = nullptr;
+    gst_query_parse_nth_allocation_param(query.get(), 0, &allocator, nullptr);
+    const Ref<GstAllocator> owned(allocator);
+    fail_unless(allocator != nullptr);
+    GstMemory *memory = nullptr;
+    fail_unless(with_failing_new(1, [&] { memory = gst_allocator_alloc(allocator, 1000, nullptr); }));
+    fail_unless(memory != nullptr);
+    gst_memory_unref(memory);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("failures");
   TCase *tc = tcase_create("general");
@@ -921,6 +968,8 @@ Suite *make_suite() {
   tcase_add_test(tc, a_machine_without_devices_says_so);
   tcase_add_test(tc, whichever_call_fails_no_frame_is_wrong_and_nothing_leaks);
   tcase_add_test(tc, whichever_call_fails_frames_of_several_passes_are_right);
+  tcase_add_test(tc, a_frame_without_memory_leaves_nothing_behind);
+  tcase_add_test(tc, pinned_memory_without_memory_for_its_mark_is_plain_memory);
   return suite;
 }
 
