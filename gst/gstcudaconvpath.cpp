@@ -356,6 +356,7 @@ void Path::forget_waiting() {
   frames_waiting_ = 0;
   most_waiting_ = G_MAXSIZE;
   pool_.reset();
+  pool_size_ = 0;
   left_by_clock_.clear();
   set_alarm(kTick);
 }

@@ -676,6 +676,31 @@ GST_START_TEST(the_frames_of_a_slow_camera_are_not_taken) {
 }
 GST_END_TEST;
 
+// After a flush the source sends frames that have no pool.
+GST_START_TEST(the_pool_of_frames_before_a_flush_does_not_count) {
+  Stream h(settings(8 * kFrame, 0));
+  const Ref<GstBufferPool> pool(gst_buffer_pool_new());
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  gst_buffer_pool_config_set_params(config, nullptr, static_cast<guint>(GST_VIDEO_INFO_SIZE(&h.info)), 2, 2);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+  GstBuffer *frame;
+  fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+  GST_BUFFER_PTS(frame) = 0;
+  fail_unless_equals_int(gst_harness_push(h.get(), frame), GST_FLOW_OK);
+  push_event(h, gst_event_new_flush_start());
+  push_event(h, gst_event_new_flush_stop(TRUE));
+  send_segment(h, 0);
+  Clip clip(h);
+  for (int i = 0; i < 5; i++) clip.push(i * kFrame, {});
+  g_usleep(700000);  // the watcher looks
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 5; i++) clip.check(i * kFrame, i * kFrame, i * kFrame);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+  gst_buffer_pool_set_active(pool.get(), FALSE);
+}
+GST_END_TEST;
+
 // A full queue in another branch can hold up the source for good. After five seconds the oldest frame leaves, even if
 // events come all the time.
 GST_START_TEST(a_frame_leaves_early_where_nothing_comes) {
@@ -1179,6 +1204,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_frame_that_is_refused_at_the_end_is_an_error);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
   tcase_add_test(tc, the_frames_of_a_slow_camera_are_not_taken);
+  tcase_add_test(tc, the_pool_of_frames_before_a_flush_does_not_count);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_of_a_slow_detector_wait);
