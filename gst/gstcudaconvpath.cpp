@@ -116,19 +116,19 @@ void Path::update_settings() {
 }
 
 // Takes the context for the frame at hand. If it selects other regions than the context before, looks again for the
-// regions of the frames that wait.
+// regions of the frames that wait, and of the one that has arrived before they leave.
 void Path::take_context() {
   const std::shared_ptr<const StreamContext> now = session_.context();
   const auto selects_otherwise = [](const RoiSettings &a, const RoiSettings &b) {
-    return a.meta != b.meta || a.types != b.types;
+    return a.meta != b.meta || a.types != b.types || a.holds_metas() != b.holds_metas();
   };
   if (now && context_ && selects_otherwise(now->settings.roi, context_->settings.roi)) {
-    const std::optional<RoiHistory::Span> all = times_waiting();
     for (Waiting &waiting : waiting_) {
       if (!waiting.frame) continue;
-      session_.note_again(*now, waiting.frame.get(), trans_->segment, all, &waiting.regions);
+      session_.note_again(*now, waiting.frame.get(), trans_->segment, &waiting.regions);
       if (waiting_.empty()) return;  // a handler of a warning has stopped the element
     }
+    if (arriving_) session_.note_again(*now, arriving_, trans_->segment, &arrived_);
   }
   context_ = now;
 }
@@ -206,9 +206,9 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   note_arrival(frame.get());
   // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) {
+    arriving_ = frame.get();
     let_all_go();
-    if (context_ && context_ != context)  // the settings have changed meanwhile
-      session_.note_again(*context_, frame.get(), trans_->segment, {}, &arrived_);
+    arriving_ = nullptr;
   }
   now_ = arrived_.time;
   return flow == GST_FLOW_OK && !context_ ? GST_FLOW_NOT_NEGOTIATED : flow;

@@ -114,6 +114,7 @@ class Path {
   Downstream downstream_;                         // from the last ALLOCATION query
   std::shared_ptr<const StreamContext> context_;  // of the frame at hand; the frames that wait have its regions
   FrameRegions arrived_;                          // of the frame that the base class has, from take() to send()
+  GstBuffer *arriving_ = nullptr;                 // that frame, where all that wait leave before it
   bool prepared_ = false;                         // prepare_for() has been called for the next frame to leave
 
   std::list<Waiting> waiting_;  // oldest first; the first one is a frame

@@ -43,6 +43,8 @@ struct RoiSettings {
   RoiUnmarked unmarked = RoiUnmarked::Pass;
   bool report = false;
   double scale = 0;  // strength as a fraction of a region's shorter side; 0: as set
+
+  bool holds_metas() const { return meta && (hold || lookahead); }  // whether they count for other frames too
 };
 
 // The filtered regions and masks of one frame, and the shorter side of each mask in pixels, for roi-scale.

@@ -99,19 +99,23 @@ void RoiHistory::set_frame_size(FrameSize size) {
 void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse,
                      const RoiList *before) {
   const auto counts = [&](const Span &at) {
-    return at.is_in_force(open, times) || at.is_in_force({time, time}, times);
+    return before || at.is_in_force(open, times) || at.is_in_force({time, time}, times);
   };
-  const auto is_of_frame = [&](const Span &at) { return before && at.first == time && at.last == time; };
-  const auto has = [](const auto &all, const auto &one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  RoiList dropped = before ? *before : RoiList();
+  const auto is_dropped = [&](const Span &at, auto &all, const auto &one) {
+    const auto found_at = at.first == time && at.last == time ? std::find(all.begin(), all.end(), one) : all.end();
+    if (found_at == all.end()) return false;
+    all.erase(found_at);
+    return true;
+  };
   std::vector<Slice> slices;
   for (const Slice &slice : slices_) {
     Slice left = {slice.begin, {}, {}, {}};
     for (const Held &held : slice.region)
-      if (counts(held.at) && !(is_of_frame(held.at) && has(before->region, held.region))) left.region.push_back(held);
+      if (counts(held.at) && !is_dropped(held.at, dropped.region, held.region)) left.region.push_back(held);
     for (const HeldMask &held : slice.mask)
-      if (counts(held.at) && !(is_of_frame(held.at) && has(before->mask, held.mask))) left.mask.push_back(held);
-    if (slice.everywhere && counts(*slice.everywhere) && !(is_of_frame(*slice.everywhere) && before->everywhere))
-      left.everywhere = slice.everywhere;
+      if (counts(held.at) && !is_dropped(held.at, dropped.mask, held.mask)) left.mask.push_back(held);
+    if (slice.everywhere && counts(*slice.everywhere)) left.everywhere = slice.everywhere;
     if (!left.region.empty() || !left.mask.empty() || left.everywhere) slices.push_back(std::move(left));
   }
   if (!found.region.empty() || !found.mask.empty() || found.everywhere) {

@@ -328,7 +328,7 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
                                    std::optional<RoiHistory::Span> waiting) {
   if (!context) return {};
   const RoiSettings &roi = context->settings.roi;
-  if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
+  if (!roi.holds_metas()) forget_regions();
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
   complain_once("metas", find_regions(*context, buffer, &frame));
   complain_once("roi-type matches",
@@ -341,17 +341,17 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 }
 
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                         std::optional<RoiHistory::Span> waiting, FrameRegions *frame) {
+                         FrameRegions *frame) {
   const RoiList before = frame->own;
   const std::string trouble = find_regions(context, buffer, frame);
-  hold(context, segment, waiting, *frame, &before);
+  hold(context, segment, {}, *frame, &before);
   complain_once("metas", trouble);  // last: a handler may stop the element, which drops the frame
 }
 
 void Session::hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
                    const FrameRegions &frame, const RoiList *before) {
   const RoiSettings &roi = context.settings.roi;
-  if (!roi.meta || !(roi.hold || roi.lookahead)) return;
+  if (!roi.holds_metas()) return;
   held_.set_frame_size(frame_size(context.info));
   const int64_t last = last_time_.value_or(frame.time);
   RoiHistory::Span open = {last, last};

@@ -293,6 +293,44 @@ GST_START_TEST(types_change_after_a_frame_of_the_same_time_was_dropped) {
 }
 GST_END_TEST;
 
+// Two frames of one time have equal regions of two types. Each is searched again for its own.
+GST_START_TEST(types_change_where_frames_of_one_time_have_equal_regions) {
+  Stream h(settings(2 * kFrame, 0) + " roi-type=plate");
+  Random random = seeded();
+  const Region region = {2, 2, 10, 9};
+  std::vector<Ref<GstBuffer>> sources;
+  for (const char *type : {"", "face", "plate"}) {
+    sources.push_back(random_frame(h.info, random));
+    GST_BUFFER_PTS(sources.back().get()) = *type ? kFrame : 0;
+    if (*type) add_roi(sources.back().get(), type, region.x, region.y, region.width, region.height);
+    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
+  }
+  h.set("roi-type=face");
+  push_event(h, gst_event_new_eos());
+  for (const Ref<GstBuffer> &source : sources)
+    check_layers(source.get(), h.pull().get(), h.info, {{kFilter, {{region}}}});
+}
+GST_END_TEST;
+
+// A second search does not forget the regions of frames that have left: the next frame may have their time.
+GST_START_TEST(types_change_before_time_steps_back) {
+  Stream h(settings(kFrame, 0) + " roi-type=face");
+  Random random = seeded();
+  const Region face = {2, 2, 10, 9};
+  std::vector<Ref<GstBuffer>> sources;
+  for (const int number : {2, 3, 2}) {
+    sources.push_back(random_frame(h.info, random));
+    GST_BUFFER_PTS(sources.back().get()) = number * kFrame;
+    if (sources.size() == 1) add_roi(sources[0].get(), "face", face.x, face.y, face.width, face.height);
+    if (sources.size() == 3) h.set("roi-type=face,plate");
+    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
+  }
+  push_event(h, gst_event_new_eos());
+  for (size_t i = 0; i < 3; i++)
+    check_layers(sources[i].get(), h.pull().get(), h.info, {{kFilter, i == 1 ? Selection() : Selection{{face}}}});
+}
+GST_END_TEST;
+
 // Frames wait in the memory that they came in, and are filtered there.
 GST_START_TEST(frames_that_wait_are_not_copied) {
   Stream h(settings(3 * kFrame, 0), "RGBA");
@@ -814,6 +852,46 @@ GST_START_TEST(settings_change_while_frames_leave_before_a_jump) {
 }
 GST_END_TEST;
 
+namespace {
+
+// Sets properties once, when the next frame leaves. The element pushes frames in the thread that brings them.
+void set_at_next_frame(Stream &h, const char *properties) {
+  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+  const auto set = [](GstPad *pad, GstPadProbeInfo *, gpointer properties) {
+    set_properties(GST_ELEMENT(GST_OBJECT_PARENT(pad)), static_cast<const char *>(properties));
+    return GST_PAD_PROBE_REMOVE;
+  };
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, set, const_cast<char *>(properties), nullptr);
+}
+
+}  // namespace
+
+// The regions of the frame that has come count for those that leave before it, with their settings.
+GST_START_TEST(types_change_while_frames_leave_before_a_jump) {
+  Stream h(settings(5 * kFrame, 2 * GST_SECOND) + " roi-type=plate frames-in-flight=1");
+  Clip clip(h);
+  for (int i = 0; i < 3; i++) clip.push(GST_SECOND + i * kFrame, {});
+  set_at_next_frame(h, "roi-type=face");
+  clip.push(0, {{8, 8, 16, 12}});
+  for (int i = 0; i < 3; i++) clip.check(GST_SECOND + i * kFrame, i ? 0 : GST_SECOND, 2 * GST_SECOND);
+}
+GST_END_TEST;
+
+// Look-ahead is turned off, and on again while the frames leave that have waited. The regions of those that are left
+// count again.
+GST_START_TEST(look_ahead_is_turned_on_while_frames_leave) {
+  Stream h(settings(3 * kFrame, 0) + " roi-type=plate frames-in-flight=1");
+  Clip clip(h);
+  for (int i = 0; i < 3; i++)
+    clip.push(i * kFrame, i == 2 ? std::vector<Region>{{8, 8, 16, 12}} : std::vector<Region>());
+  h.set("roi-lookahead=0 roi-type=face");
+  set_at_next_frame(h, "roi-lookahead=120000000");
+  clip.push(3 * kFrame, {});
+  clip.check(0, 0, 0);
+  clip.check(kFrame, kFrame, 4 * kFrame);
+}
+GST_END_TEST;
+
 // ---- Frames without regions -----------------------------------------------------------------------------------------
 
 GST_START_TEST(frames_without_regions_pass_are_filtered_or_dropped) {
@@ -1191,6 +1269,8 @@ Suite *make_suite() {
   tcase_add_test(tc, settings_change_while_frames_wait);
   tcase_add_test(tc, types_change_while_frames_wait);
   tcase_add_test(tc, types_change_after_a_frame_of_the_same_time_was_dropped);
+  tcase_add_test(tc, types_change_where_frames_of_one_time_have_equal_regions);
+  tcase_add_test(tc, types_change_before_time_steps_back);
   tcase_add_test(tc, frames_that_wait_are_not_copied);
   tcase_add_test(tc, the_time_is_reported_as_latency);
   tcase_add_test(tc, the_latency_is_announced_again_after_a_restart);
@@ -1210,6 +1290,8 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_of_a_slow_detector_wait);
   tcase_add_test(tc, many_frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, settings_change_while_frames_leave_before_a_jump);
+  tcase_add_test(tc, types_change_while_frames_leave_before_a_jump);
+  tcase_add_test(tc, look_ahead_is_turned_on_while_frames_leave);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
