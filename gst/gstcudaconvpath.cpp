@@ -176,6 +176,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
     const GstFlowReturn kept = flight_.take_flow();
     return kept == GST_FLOW_OK ? flow : kept;
   }
+  prepared_ = false;
   flight_.drain();  // earlier frames come out before the error goes up
   return flow;
 }
@@ -238,6 +239,7 @@ GstFlowReturn Path::send() {
       frames_waiting_++;
       return let_due_go();
     } catch (...) {
+      prepared_ = false;
       flight_.drain();  // the earlier frames come out before the error goes up
       flight_.note_lost();
       throw;

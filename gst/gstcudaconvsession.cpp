@@ -340,12 +340,19 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   return frame;
 }
 
+// It does not throw: the other waiting frames have to be searched again too.
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
                          FrameRegions *frame) {
-  const RoiList before = frame->own;
-  const std::string trouble = find_regions(context, buffer, frame);
-  hold(context, segment, {}, *frame, &before);
-  complain_once("metas", trouble);  // last: a handler may stop the element, which drops the frame
+  try {
+    const RoiList before = frame->own;
+    const std::string trouble = find_regions(context, buffer, frame);
+    hold(context, segment, {}, *frame, &before);
+    complain_once("metas", trouble);  // last: a handler may stop the element, which drops the frame
+  } catch (const std::exception &e) {
+    GST_WARNING_OBJECT(element_, "all of a frame is hidden, since its regions could not be found: %s", e.what());
+    frame->own.everywhere = true;
+    miss_regions(frame->time);
+  }
 }
 
 void Session::hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,

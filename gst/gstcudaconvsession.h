@@ -69,12 +69,13 @@ class Session {
   // dropped. `context` is nullptr where there are no caps. `waiting`: the times of the frames that still wait.
   FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
                             std::optional<RoiHistory::Span> waiting);
-  // Notes the regions of a frame once more, for other settings, instead of those that were noted of it.
+  // Notes the regions of a frame once more, for other settings, instead of those that were noted of it. If that fails,
+  // all of the frame is a region.
   void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment, FrameRegions *frame);
   // Notes a frame that note_regions() could not be called for, or that it failed on: for as long as its regions would
   // be in force, all of each frame is a region.
   void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
-  // The same for a frame at `time` that waited, if note_again() has failed.
+  // The same for a frame at `time` that waited.
   void miss_regions(int64_t time) noexcept;
   // The regions in force for a frame that leaves, from the metas of all frames that count. `*marked` is set if any of
   // them is in the picture.

@@ -276,6 +276,44 @@ GST_START_TEST(types_that_change_without_memory_hide_what_they_select) {
 }
 GST_END_TEST;
 
+// A frame comes, for which memory runs out. Then roi-type changes, perhaps back, and the frames that wait leave: they
+// hide what it selects now.
+GST_START_TEST(types_that_change_after_a_frame_without_memory_count) {
+  for (const char *before : {"face", "cat"}) {
+    long n = 0;
+    for (bool failed = true; failed;) {
+      Between between(
+          std::string("mask=mosaic size=8 n-threads=2 roi-meta=true roi-lookahead=80000000 roi-type=") + before,
+          gray());
+      gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+      between.announce();
+      Random random = seeded();
+      std::vector<Marked> marked;
+      std::vector<Ref<GstBuffer>> out;
+      for (const int number : {0, 1, 10}) {
+        marked.emplace_back(number, std::vector<Region>{number ? kSecond : kFirst}, random);
+        if (number == 10) set_properties(between.element.get(), "roi-type=cat");
+        const auto go = [&] { between.push(marked.back().frame.get()); };
+        if (number < 10)
+          go();
+        else
+          failed = with_failing_new(++n, go);
+      }
+      set_properties(between.element.get(), "roi-type=face");
+      between.all = &out;
+      between.end();
+      for (const Ref<GstBuffer> &frame : out) {
+        const auto i = static_cast<int>(GST_BUFFER_PTS(frame.get()) / kDuration);
+        if (i > 1) continue;
+        const int percent = shown(marked[i].source.get(), frame.get(), i ? kSecond : kFirst);
+        fail_unless(percent < 15, "roi-type=%s, allocation %ld: frame %d shows %d %%", before, n, i, percent);
+      }
+    }
+    fail_unless(n > 10);
+  }
+}
+GST_END_TEST;
+
 // Memory runs out for some frames. Regions of these are not known: as long as they would be held, all is hidden.
 GST_START_TEST(regions_of_any_number_of_frames_are_missed) {
   for (const int missed : {1, 300}) {
@@ -437,6 +475,7 @@ Suite *make_suite() {
   tcase_add_test(tc, settings_that_arrive_without_memory_are_not_lost);
   tcase_add_test(tc, frames_that_wait_hide_what_is_found_later);
   tcase_add_test(tc, types_that_change_without_memory_hide_what_they_select);
+  tcase_add_test(tc, types_that_change_after_a_frame_without_memory_count);
   tcase_add_test(tc, regions_of_any_number_of_frames_are_missed);
   tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
   tcase_add_test(tc, a_report_without_memory_is_an_error);
