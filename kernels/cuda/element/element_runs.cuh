@@ -275,8 +275,24 @@ class StackedRectangles {
     widen_by<kChunk>();
   }
 
-  __device__ void result(int i, Row &row) const {
-    each<kRuns, kChunk>([&](int r, int k) { row[r][k] = Order::join(joined_[i][r][k]); });
+  // Calls take(i, row) with the results of each row.
+  template <typename Take>
+  __device__ void give(Take take) {
+    Row row;
+    if constexpr (Shape::kWarps) {
+#pragma unroll
+      for (int i = 0; i < kRows; i++) {
+        each<kRuns, kChunk>([&](int r, int k) { row[r][k] = Order::join(joined_[i][r][k]); });
+        take(i, row);
+      }
+    } else {  // by way of shared memory, for little code
+      const uint32_t *const words = share() + Rows::lane();
+#pragma unroll 1
+      for (int i = 0; i < kRows; i++) {
+        each<kChunk>([&](int k) { row[0][k] = words[i * Shape::kColumns + k * Shape::kLanes]; });
+        take(i, row);
+      }
+    }
   }
 
  private:
@@ -355,14 +371,22 @@ class StackedRectangles {
     return __shfl_sync(0xffffffffu, own, (lane + kWay) & 31);
   }
 
-  // widen() in shared memory. Element k of a chunk is kLanes words behind element k - 1, so that threads use all banks.
-  // Beyond the first and the last column results are undefined, but in the halo.
+  // Writes the extrema to shared memory and returns where. Element k of a chunk is kLanes words behind element k - 1,
+  // so that threads use all banks.
+  __device__ const uint32_t *share() {
+    constexpr int kLanes = Shape::kLanes, kColumns = Shape::kColumns;
+    half_ = kRows * kColumns - half_;
+    uint32_t *const words = shared_memory<uint32_t>() + half_;
+    each<kRows, kChunk>(
+        [&](int i, int k) { words[i * kColumns + k * kLanes + Rows::lane()] = Order::join(joined_[i][0][k]); });
+    return words;
+  }
+
+  // widen() in shared memory. Beyond the first and the last column results are undefined, but in the halo.
   __device__ void widen_in_block(int apart) {
     constexpr int kLanes = Shape::kLanes, kColumns = Shape::kColumns;
     const int lane = Rows::lane();
-    half_ = kRows * kColumns - half_;
-    uint32_t *const words = shared_memory<uint32_t>() + half_;
-    each<kRows, kChunk>([&](int i, int k) { words[i * kColumns + k * kLanes + lane] = Order::join(joined_[i][0][k]); });
+    const uint32_t *const words = share();
     __syncthreads();
     each<kChunk>([&](int k) {
       const auto beside = [&](int by) {
@@ -405,10 +429,8 @@ __device__ inline void filter_runs(const ElementRunsParams &p, const Tile &tile,
       height++;
     }
   }
-#pragma unroll
-  for (int i = 0; i < Shape::kRows; i++) {
-    typename Rows::Row row, original;
-    results.result(i, row);
+  results.give([&](int i, typename Rows::Row &row) {
+    typename Rows::Row original;
     if (tile.part.has_unfiltered) rows.read(i, original);
     each<Shape::kRuns, kChunk>([&](int r, int k) {
       row[r][k] ^= p.flip;
@@ -416,7 +438,7 @@ __device__ inline void filter_runs(const ElementRunsParams &p, const Tile &tile,
         row[r][k] = blend_channels(tile.part, row[r][k], original[r][k], k % step_of<Shape::Order::kWords>(p.tile));
     });
     rows.write(i, row);
-  }
+  });
 }
 
 template <typename Shape>
