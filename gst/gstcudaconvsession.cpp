@@ -349,9 +349,10 @@ void Session::note_again(const StreamContext &context, GstBuffer *buffer, const 
     hold(context, segment, {}, *frame, &before);
     complain_once("metas", trouble);  // last: a handler may stop the element, which drops the frame
   } catch (const std::exception &e) {
-    GST_WARNING_OBJECT(element_, "all of a frame is hidden, since its regions could not be found: %s", e.what());
     frame->own.everywhere = true;
     miss_regions(frame->time);
+    GST_ELEMENT_WARNING(element_, RESOURCE, FAILED,
+                        ("all of a frame is filtered: its regions could not be found again"), ("%s", e.what()));
   }
 }
 

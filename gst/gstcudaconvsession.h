@@ -70,7 +70,7 @@ class Session {
   FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
                             std::optional<RoiHistory::Span> waiting);
   // Notes the regions of a frame once more, for other settings, instead of those that were noted of it. If that fails,
-  // all of the frame is a region.
+  // warns, and all of the frame is a region.
   void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment, FrameRegions *frame);
   // Notes a frame that note_regions() could not be called for, or that it failed on: for as long as its regions would
   // be in force, all of each frame is a region.
