@@ -395,6 +395,7 @@ bool Path::ends_frames(GstEvent *event) const {
     case GST_EVENT_EOS:
       return true;
     default:
+    case GST_EVENT_STREAM_GROUP_DONE:
       return false;
   }
 }

@@ -471,8 +471,11 @@ GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
   push_event(h, gst_event_new_flush_stop(TRUE));
   send_segment(h, 200 * kFrame);
   push_three(200);
-  push_event(h, gst_event_new_eos());
+  push_event(h, gst_event_new_stream_group_done(1));  // comes before the end
   check_three(200);
+  push_three(210);
+  push_event(h, gst_event_new_eos());
+  check_three(210);
   fail_unless_equals_uint64(stat(h, "frames-early"), 0);
 }
 GST_END_TEST;
