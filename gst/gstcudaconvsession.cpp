@@ -419,7 +419,14 @@ void Session::forget_regions() {
 
 bool is_other_stream(GstEvent *event, GstPad *sinkpad) {
   const Ref<GstEvent> current(gst_pad_get_sticky_event(sinkpad, GST_EVENT_STREAM_START, 0));
-  return !current || !gst_structure_is_equal(gst_event_get_structure(event), gst_event_get_structure(current.get()));
+  if (!current) return true;
+  const gchar *id, *current_id;
+  guint group = GST_GROUP_ID_INVALID, current_group = GST_GROUP_ID_INVALID;
+  gst_event_parse_stream_start(event, &id);
+  gst_event_parse_group_id(event, &group);
+  gst_event_parse_stream_start(current.get(), &current_id);
+  gst_event_parse_group_id(current.get(), &current_group);
+  return g_strcmp0(id, current_id) != 0 || group != current_group;
 }
 
 bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time) {

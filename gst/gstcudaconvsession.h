@@ -32,7 +32,8 @@ struct FrameRegions {
   RoiTypeCounts types;
 };
 
-// Whether a STREAM_START event begins another stream. The same one comes again if an element upstream is replaced.
+// Whether a STREAM_START event begins another stream. The same one comes again if an element upstream is replaced; its
+// flags and GstStream may be others.
 bool is_other_stream(GstEvent *event, GstPad *sinkpad);
 
 // Whether a SEGMENT event brings another segment than `current`. `in_stream_time`: other running times do not count.

@@ -480,22 +480,30 @@ GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
 }
 GST_END_TEST;
 
-// An element that is replaced upstream makes the events of the stream arrive again. Frames go on waiting.
+// An element that is replaced upstream makes the events of the stream arrive again. Frames go on waiting. The stream
+// may have got other flags.
 GST_START_TEST(a_new_element_upstream_lets_no_frame_go) {
   Stream h(settings(2 * kFrame, kFrame));
   Clip clip(h);
   for (int i = 0; i < 8; i++) {
     for (const GstEventType type : {GST_EVENT_STREAM_START, GST_EVENT_CAPS, GST_EVENT_SEGMENT}) {
       const Ref<GstEvent> event(gst_pad_get_sticky_event(h.get()->srcpad, type, 0));
-      push_event(h, gst_event_copy(event.get()));
+      GstEvent *again = gst_event_copy(event.get());
+      if (type == GST_EVENT_STREAM_START && i == 4) gst_event_set_stream_flags(again, GST_STREAM_FLAG_SELECT);
+      push_event(h, again);
     }
     clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
     if (i >= 2) clip.check((i - 2) * kFrame, MAX(i - 3, 0) * kFrame, i * kFrame);
     fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
   }
-  // Another stream begins.
+  // Another stream begins, then its next run.
   push_event(h, gst_event_new_stream_start("other"));
   for (int i = 6; i < 8; i++) clip.check(i * kFrame, (i - 1) * kFrame, 7 * kFrame);
+  clip.push(8 * kFrame, {{8, 8, 16, 12}});
+  GstEvent *run = gst_event_new_stream_start("other");
+  gst_event_set_group_id(run, 1);
+  push_event(h, run);
+  clip.check(8 * kFrame, 7 * kFrame, 8 * kFrame);
 }
 GST_END_TEST;
 
