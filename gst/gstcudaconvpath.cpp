@@ -387,15 +387,19 @@ bool Path::ends_frames(GstEvent *event) const {
       const Ref<GstCaps> current(gst_pad_get_current_caps(trans_->sinkpad));
       return !current || !gst_caps_is_equal(current.get(), caps);
     }
-    case GST_EVENT_SEGMENT:
-      return is_other_segment(event, trans_->segment);
+    case GST_EVENT_SEGMENT: {
+      const GstSegment *segment;
+      gst_event_parse_segment(event, &segment);
+      const bool turns = (segment->rate < 0) != (trans_->segment.rate < 0);
+      return turns || is_other_segment(event, trans_->segment, true);
+    }
     case GST_EVENT_STREAM_START:
       return is_other_stream(event, trans_->sinkpad);
+    case GST_EVENT_STREAM_GROUP_DONE:
     case GST_EVENT_SEGMENT_DONE:
     case GST_EVENT_EOS:
       return true;
     default:
-    case GST_EVENT_STREAM_GROUP_DONE:
       return false;
   }
 }

@@ -430,14 +430,12 @@ bool is_other_stream(GstEvent *event, GstPad *sinkpad) {
 }
 
 bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time) {
-  // The position does not count, since that moves with the frames.
   GstSegment segment;
   gst_event_copy_segment(event, &segment);
-  segment.position = current.position;
-  if (in_stream_time) {
-    segment.base = current.base;
-    segment.offset = current.offset;
-  }
+  if (in_stream_time)
+    return segment.format != current.format || segment.start != current.start || segment.time != current.time ||
+           segment.applied_rate != current.applied_rate || (segment.applied_rate < 0 && segment.stop != current.stop);
+  segment.position = current.position;  // moves with the frames
   return !gst_segment_is_equal(&segment, &current);
 }
 
@@ -447,7 +445,7 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
     const std::shared_ptr<const StreamContext> context = this->context();
     if (context && context->settings.roi.report) post_report(Ref<GstStructure>(counts_.report({}, true)));
   }
-  // Within a stream, gst_pad_set_offset() changes the running time of frames, not their stream time.
+  // Within a stream, a pad offset or another rate changes the running time of frames, not their stream time.
   if (GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START)
     stream_starts_ |= is_other_stream(event, GST_BASE_TRANSFORM_SINK_PAD(element_));
   const bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP ||

@@ -36,8 +36,8 @@ struct FrameRegions {
 // flags and GstStream may be others.
 bool is_other_stream(GstEvent *event, GstPad *sinkpad);
 
-// Whether a SEGMENT event brings another segment than `current`. `in_stream_time`: other running times do not count.
-bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time = false);
+// Whether a SEGMENT event brings another segment than `current`. `in_stream_time`: only other stream times count.
+bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time);
 
 // Threads: state changes and the sink pad's streaming thread, which GStreamer keeps apart, call everything; other
 // threads only what is marked so. Messages are posted as the element's.

@@ -507,6 +507,37 @@ GST_START_TEST(a_new_element_upstream_lets_no_frame_go) {
 }
 GST_END_TEST;
 
+// The stream times of frames stay as they are in another running time, at another speed, and where the end becomes
+// known. Frames go on waiting.
+GST_START_TEST(a_segment_of_the_same_stream_times_lets_no_frame_go) {
+  Stream h(settings(2 * kFrame, kFrame));
+  Clip clip(h);
+  Order order(h);
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  for (int i = 0; i < 9; i++) {
+    if (i == 2) segment.base = kFrame;
+    if (i == 3) segment.offset = kFrame;
+    if (i == 4) segment.rate = 2;
+    if (i == 5) segment.flags = GST_SEGMENT_FLAG_TRICKMODE;
+    if (i == 6) segment.stop = 100 * kFrame;
+    if (i == 7) segment.duration = 100 * kFrame;
+    push_event(h, gst_event_new_segment(&segment));
+    if (i == 1) order.take();
+    clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
+    if (i >= 2) {
+      clip.check((i - 2) * kFrame, MAX(i - 3, 0) * kFrame, i * kFrame);
+      assert_same_text(order.take(), "buffer segment ");
+    }
+    fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  }
+  // Where the stream turns round, other frames follow.
+  segment.rate = -1;
+  push_event(h, gst_event_new_segment(&segment));
+  for (int i = 7; i < 9; i++) clip.check(i * kFrame, (i - 1) * kFrame, 8 * kFrame);
+}
+GST_END_TEST;
+
 // A flush drops caps that wait, since those of the source pad may name another memory. Tags stay.
 GST_START_TEST(a_flush_leaves_the_source_pad_its_caps) {
   Stream h(settings(5 * kFrame, 0));
@@ -1288,6 +1319,7 @@ Suite *make_suite() {
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
   tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
   tcase_add_test(tc, a_new_element_upstream_lets_no_frame_go);
+  tcase_add_test(tc, a_segment_of_the_same_stream_times_lets_no_frame_go);
   tcase_add_test(tc, a_flush_leaves_the_source_pad_its_caps);
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);

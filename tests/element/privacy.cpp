@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <thread>
 
 #include "regions.h"
@@ -195,7 +196,8 @@ GST_START_TEST(held_regions_are_forgotten) {
 }
 GST_END_TEST;
 
-// A pad offset changes the running time of frames, and not their stream time, which counts.
+// A pad offset changes the running time of frames, and not their stream time, which counts. So does another speed or
+// direction. An end that becomes known changes neither.
 GST_START_TEST(regions_are_held_when_the_running_time_changes) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -212,12 +214,30 @@ GST_START_TEST(regions_are_held_when_the_running_time_changes) {
     gst_pad_set_offset(h.get()->srcpad, offset * static_cast<gint64>(GST_MSECOND));
     check(false, {{face}});
   }
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  const std::function<void()> changes[] = {
+      [&] { segment.stop = 100 * GST_SECOND; }, [&] { segment.duration = 100 * GST_SECOND; },
+      [&] { segment.flags = GST_SEGMENT_FLAG_TRICKMODE; }, [&] { segment.rate = 2; }, [&] { segment.rate = -1; }};
+  for (const auto &change : changes) {
+    check(true, {{face}});
+    change();
+    push_event(h, gst_event_new_segment(&segment));
+    check(false, {{face}});
+  }
+  // Others change the stream time.
+  for (const auto &change : {std::function<void()>([&] { segment.time = GST_SECOND; }),
+                             std::function<void()>([&] { segment.applied_rate = 2; })}) {
+    check(true, {{face}});
+    change();
+    push_event(h, gst_event_new_segment(&segment));
+    check(false, {});
+  }
   // The next stream may have the same stream times.
+  gst_segment_init(&segment, GST_FORMAT_TIME);
   for (const char *stream : {"second", "third"}) {
     check(true, {{face}});
     push_event(h, gst_event_new_stream_start(stream));
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
     segment.base = time;
     time = 0;
     push_event(h, gst_event_new_segment(&segment));
