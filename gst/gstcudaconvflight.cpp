@@ -72,7 +72,7 @@ void Flight::resume(bool by_source_pad) {
     const auto run = [](gpointer flight) { static_cast<Flight *>(flight)->wait_for_frame(); };
     if (start_task && !gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this, nullptr)) forget_task();
   }
-  set_pool_flushing(false);
+  set_pool_flushing();
 }
 
 // Drops a task for which the system has no thread: to wait for its end would take for ever. Frames go one by one.
@@ -101,7 +101,7 @@ void Flight::halt(bool by_source_pad) {
   }
   changed_.notify_all();
   submitted_.notify_all();
-  set_pool_flushing(true);
+  set_pool_flushing();
   if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);
   runs_task_ = false;
@@ -127,7 +127,7 @@ void Flight::begin_flush() {
   }
   changed_.notify_all();
   submitted_.notify_all();
-  set_pool_flushing(true);
+  set_pool_flushing();
 }
 
 void Flight::end_flush() {
@@ -142,17 +142,18 @@ void Flight::end_flush() {
   pushed_ = 0;
   position_ = GST_CLOCK_TIME_NONE;
   lost_ = false;
-  set_pool_flushing(false);
+  set_pool_flushing();
 }
 
 // Wakes the sink pad's streaming thread, which may be waiting for a buffer of the output pool while all are in use.
-void Flight::set_pool_flushing(bool flushing) {
+void Flight::set_pool_flushing() {
+  std::lock_guard<std::mutex> waking(waking_);
   Ref<GstBufferPool> pool;
   {
     std::lock_guard<std::mutex> guard(lock_);
     if (pool_) pool.reset(GST_BUFFER_POOL(gst_object_ref(pool_.get())));
   }
-  if (pool) gst_buffer_pool_set_flushing(pool.get(), flushing);
+  if (pool) gst_buffer_pool_set_flushing(pool.get(), stopped_);
 }
 
 void Flight::set_pool(Ref<GstBufferPool> pool) {

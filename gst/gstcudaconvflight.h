@@ -110,7 +110,7 @@ class Flight {
   void note_flow(GstFlowReturn flow);
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
   void count(Engine &engine, size_t views);
-  void set_pool_flushing(bool flushing);
+  void set_pool_flushing();
 
   GstBaseTransform *const trans_;
   const FailOver fail_over_;
@@ -123,6 +123,7 @@ class Flight {
 
   // Held while the task is being started: halt() then stops it. Recursive, since GstPad posts a message meanwhile.
   std::recursive_mutex starting_;
+  std::mutex waking_;                  // held while the pool gets the state of stopped_: the latest one stays
   mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
   std::condition_variable changed_;    // signals changes of these members and of stopped_, but to the task
   std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends

@@ -4,7 +4,9 @@
 // Elements whose threads the system refuses.
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include <dlfcn.h>
 #include <gst/base/gstbasetransform.h>
@@ -19,12 +21,22 @@ namespace {
 thread_local bool is_streaming_thread = true;
 int calls_elsewhere = 0;
 std::atomic<int> threads_to_refuse{0};
+std::function<void()> before_pool_wakes;  // called once
+std::atomic<bool> pool_flushes{false};
 }  // namespace
 
 extern "C" GstBufferPool *gst_base_transform_get_buffer_pool(GstBaseTransform *trans) {
   if (!is_streaming_thread) calls_elsewhere++;
   return reinterpret_cast<GstBufferPool *(*)(GstBaseTransform *)>(
       dlsym(RTLD_NEXT, "gst_base_transform_get_buffer_pool"))(trans);
+}
+
+extern "C" void gst_buffer_pool_set_flushing(GstBufferPool *pool, gboolean flushing) {
+  if (!flushing)
+    if (const auto call = std::exchange(before_pool_wakes, nullptr)) call();
+  reinterpret_cast<decltype(&gst_buffer_pool_set_flushing)>(dlsym(RTLD_NEXT, "gst_buffer_pool_set_flushing"))(pool,
+                                                                                                              flushing);
+  pool_flushes = flushing;
 }
 
 // Replaces the system's function, to act like a limit on processes.
@@ -292,6 +304,28 @@ GST_START_TEST(interruptions_know_the_pool_themselves) {
 }
 GST_END_TEST;
 
+// The sink pad goes off while the source pad comes on. The streaming thread must not wait for a buffer then.
+GST_START_TEST(a_pad_that_comes_on_wakes_no_pool_of_a_stopped_element) {
+  Harness h("mask=gauss5", info());
+  push_frames(h, 1);
+  h.settle();
+  const Ref<GstPad> source(gst_element_get_static_pad(h.element(), "src"));
+  const Ref<GstPad> sink(gst_element_get_static_pad(h.element(), "sink"));
+  gst_pad_set_active(source.get(), FALSE);
+  fail_unless(pool_flushes);
+  pool_flushes = false;
+  std::thread other;
+  before_pool_wakes = [&] {
+    other = std::thread([&] { gst_pad_set_active(sink.get(), FALSE); });
+    for (int i = 0; i < 100 && !pool_flushes; i++) g_usleep(1000);
+  };
+  gst_pad_set_active(source.get(), TRUE);
+  fail_unless(!before_pool_wakes);
+  other.join();
+  fail_unless(pool_flushes);
+}
+GST_END_TEST;
+
 // Both pads go off and on, each in its own thread, while upstream pushes.
 GST_START_TEST(pads_change_at_the_same_time) {
   Harness h("mask=fill", info());
@@ -417,6 +451,7 @@ Suite *make_suite() {
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
   tcase_add_test(tc, a_handler_of_a_report_starts_the_element_again);
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
+  tcase_add_test(tc, a_pad_that_comes_on_wakes_no_pool_of_a_stopped_element);
   tcase_add_test(tc, pads_change_at_the_same_time);
   tcase_add_test(tc, no_query_enters_an_element_that_is_being_stopped);
   tcase_add_test(tc, a_thread_that_is_refused_once_is_started_later);
