@@ -167,6 +167,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   GstFlowReturn flow;
   {
     std::unique_lock<std::mutex> guard(lock_);
+    const guint before = interruptions_;
     if (!runs_task_) most = 1;
     note_pace();
     if (most > 1) land_finished(guard, most);
@@ -174,6 +175,10 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     const auto ready = [&] { return most > 1 ? on_device_ < most : frames_.empty() && !landing_; };
     changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
     if (stopped_) return GST_FLOW_FLUSHING;
+    if (interruptions_ != before) {  // by a pad probe in land_finished(): the frame came before
+      lost_ = true;
+      return GST_FLOW_OK;
+    }
     flow = flow_;
   }
   if (flow != GST_FLOW_OK) return take_flow();

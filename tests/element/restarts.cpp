@@ -246,6 +246,53 @@ GST_START_TEST(the_source_pad_goes_off_and_on_during_a_long_frame) {
 }
 GST_END_TEST;
 
+// A probe starts the element again, or seeks, in the thread that pushes an earlier frame before it submits the next
+// one. That one is of the stream before, too. CUDACONV_TEST_FAST has this thread push the earlier frames.
+GST_START_TEST(no_frame_leaves_that_came_before_a_restart) {
+  if (!strcmp(test_backend(), "cuda") && !g_getenv("CUDACONV_TEST_FAST")) return;  // another thread pushes
+  for (const bool seeks : {false, true}) {
+    Random random = seeded();
+    const GstVideoInfo info = video_info("GRAY8", 16, 8);
+    const Ref<GstBuffer> frame = random_frame(info, random);
+    Between between("mask=fill frames-in-flight=4", info);
+    struct Probe {
+      const bool seeks;
+      const std::thread::id thread = std::this_thread::get_id();
+      bool changed = false;
+      int later = 0;  // frames that leave after the change
+    } probe{seeks};
+    const auto change = [](GstPad *pad, GstPadProbeInfo *, gpointer data) {
+      auto *probe = static_cast<Probe *>(data);
+      if (probe->changed) probe->later++;
+      if (probe->changed || std::this_thread::get_id() != probe->thread) return GST_PAD_PROBE_OK;
+      probe->changed = true;
+      auto *element = GST_ELEMENT(GST_OBJECT_PARENT(pad));
+      if (probe->seeks) {
+        const Ref<GstPad> sink(gst_element_get_static_pad(element, "sink"));
+        gst_pad_send_event(sink.get(), gst_event_new_flush_start());
+        gst_pad_send_event(sink.get(), gst_event_new_flush_stop(TRUE));
+      } else {
+        gst_element_set_state(element, GST_STATE_READY);
+        gst_element_set_state(element, GST_STATE_PLAYING);
+      }
+      return GST_PAD_PROBE_DROP;
+    };
+    const Ref<GstPad> pad = between.pad("src");
+    gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, change, &probe, nullptr);
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    for (int i = 0; i < 1000 && !probe.changed; i++) between.push(frame.get());
+    fail_unless(probe.changed);
+    g_usleep(20000);
+    fail_unless_equals_int(probe.later, 0);
+    between.announce();
+    fail_unless_equals_int(between.push(frame.get()), GST_FLOW_OK);
+    between.end();
+    fail_unless_equals_int(probe.later, 1);
+  }
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("restarts");
   TCase *tc = tcase_create("general");
@@ -257,6 +304,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_wait_after_the_source_pad_was_inactive);
   tcase_add_test(tc, caps_that_fail_with_the_source_pad_are_no_error);
   tcase_add_test(tc, the_source_pad_goes_off_and_on_during_a_long_frame);
+  tcase_add_test(tc, no_frame_leaves_that_came_before_a_restart);
   return suite;
 }
 
