@@ -196,6 +196,7 @@ class CudaDeviceFinder : public DeviceFinder {
     {
       std::lock_guard<std::mutex> guard(lock_);
       opening_ = nullptr;
+      gst_clear_object(&context_);  // of a handler of NEED_CONTEXT that has started the element
       context_ = found;
     }
     ContextRef made;
