@@ -291,8 +291,8 @@ bool Path::is_short_of_buffers() {
                        [&](const Waiting &w) { return w.frame && w.frame->pool == pool; }) >= pool_size_;
 }
 
-// Lets the oldest frame go, and the events behind it.
-GstFlowReturn Path::let_first_go() {
+// Lets the oldest frame go, and the events behind it. `if_due`: not where settings that have changed keep it waiting.
+GstFlowReturn Path::let_first_go(bool if_due) {
   std::list<Waiting> first;  // gone also where it cannot be filtered
   GstFlowReturn flow;
   if (waiting_.empty()) return GST_FLOW_OK;
@@ -300,6 +300,10 @@ GstFlowReturn Path::let_first_go() {
   try {
     if (!std::exchange(prepared_, false)) prepare_for(waiting_.front().frame.get());
     if (waiting_.empty()) return GST_FLOW_OK;
+    if (if_due && !is_due(waiting_.front())) {
+      frames_waiting_++;
+      return GST_FLOW_OK;
+    }
     first.splice(first.begin(), waiting_, waiting_.begin());
     flow = filter(std::move(first.front()));
   } catch (...) {
@@ -327,11 +331,12 @@ void Path::forward_events() {
 GstFlowReturn Path::let_due_go(bool time_moves) {
   GstFlowReturn flow = GST_FLOW_OK;
   while (!waiting_.empty() && flow == GST_FLOW_OK) {
-    if (!is_due(waiting_.front())) {
+    const bool due = is_due(waiting_.front());
+    if (!due) {
       if (!is_short_of_buffers()) break;
       session_.count_early(kShort);
     }
-    flow = let_first_go();
+    flow = let_first_go(due);
   }
   prepared_ = false;
   if (!time_moves) return flow;

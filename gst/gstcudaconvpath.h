@@ -91,7 +91,7 @@ class Path {
   void forget_waiting();
   bool is_due(const Waiting &waiting) const;
   bool is_short_of_buffers();
-  GstFlowReturn let_first_go();
+  GstFlowReturn let_first_go(bool if_due = false);
   void forward_events();
   GstFlowReturn let_due_go(bool time_moves = true);
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);

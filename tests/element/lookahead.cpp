@@ -930,7 +930,23 @@ GST_START_TEST(look_ahead_is_turned_on_while_frames_leave) {
   set_at_next_frame(h, "roi-lookahead=120000000");
   clip.push(3 * kFrame, {});
   clip.check(0, 0, 0);
+  clip.push(4 * kFrame, {});
   clip.check(kFrame, kFrame, 4 * kFrame);
+}
+GST_END_TEST;
+
+// Where several frames may leave at once, a longer look-ahead holds from the next one on.
+GST_START_TEST(look_ahead_is_raised_while_frames_leave) {
+  Stream h(settings(3 * kFrame, 0) + " frames-in-flight=1");
+  Clip clip(h);
+  for (int i = 0; i < 3; i++) clip.push(i * kFrame, {});
+  set_at_next_frame(h, "roi-lookahead=1200000000");
+  clip.push(20 * kFrame, {});
+  clip.check(0, 0, 0);
+  clip.push(31 * kFrame, {{8, 8, 16, 12}});
+  clip.check(kFrame, kFrame, 31 * kFrame);
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
 }
 GST_END_TEST;
 
@@ -1335,6 +1351,7 @@ Suite *make_suite() {
   tcase_add_test(tc, settings_change_while_frames_leave_before_a_jump);
   tcase_add_test(tc, types_change_while_frames_leave_before_a_jump);
   tcase_add_test(tc, look_ahead_is_turned_on_while_frames_leave);
+  tcase_add_test(tc, look_ahead_is_raised_while_frames_leave);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
