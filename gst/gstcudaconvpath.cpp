@@ -267,14 +267,15 @@ std::optional<RoiHistory::Span> Path::times_waiting() const {
 }
 
 // Whether no later frame can add regions to a waiting one. Backwards, later frames precede it in stream time, so
-// roi-hold counts, not roi-lookahead.
+// roi-hold counts, not roi-lookahead. After a field the other one may come with the same time.
 bool Path::is_due(const Waiting &waiting) const {
   if (!context_ || context_->is_identity() || !waiting.regions.is_timed) return true;
   const RoiSettings &roi = context_->settings.roi;
   if (!roi.meta || !roi.lookahead) return true;
   const guint64 wait = trans_->segment.rate < 0 ? roi.hold : roi.lookahead;
   const auto now = static_cast<guint64>(now_), time = static_cast<guint64>(waiting.regions.time);
-  return !is_before(now_, waiting.regions.time) && (trans_->segment.rate < 0 ? time - now : now - time) >= wait;
+  const guint64 passed = trans_->segment.rate < 0 ? time - now : now - time;
+  return !is_before(now_, waiting.regions.time) && (context_->has_fields() ? passed > wait : passed >= wait);
 }
 
 // Whether upstream has no buffer left to send the next frame in.

@@ -529,13 +529,15 @@ GstClockTime Session::lookahead() const {
   const std::shared_ptr<const Configuration> published = properties_.published();
   const Settings &settings = context ? context->settings : published->settings;
   if (!settings.roi.meta || settings.filter.mask == Mask::Identity) return 0;
-  // A frame leaves when the first frame comes that is at least roi-lookahead later.
+  // A frame leaves when the first frame comes that is at least roi-lookahead later; a field, when the first field comes
+  // that is later by more.
   const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
   if (!context || wait == 0) return wait;
   const GstClockTime duration = context->buffer_duration();
   if (!duration) return add_times(wait, kUnknownDuration);
-  const GstClockTime rest = wait % duration;
-  return rest ? add_times(wait, duration - rest) : wait;
+  const bool fields = context->has_fields();
+  const GstClockTime frame = fields ? 2 * duration : duration, rest = wait % frame;
+  return rest || fields ? add_times(wait, frame - rest) : wait;
 }
 
 AllocationNeeds Session::allocation_needs() const {

@@ -161,8 +161,7 @@ GstClockTime end_time(GstBuffer *buffer) {
 
 GstClockTime StreamContext::buffer_duration() const {
   if (info.fps_n < 1 || info.fps_d < 1) return 0;
-  const int fields = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE ? 2 : 1;
-  return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{fields} * info.fps_n);
+  return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{has_fields() ? 2 : 1} * info.fps_n);
 }
 
 void Frame::take_in_place(Ref<GstBuffer> &buffer) {

@@ -950,6 +950,41 @@ GST_START_TEST(look_ahead_is_raised_while_frames_leave) {
 }
 GST_END_TEST;
 
+// With interlace-mode=alternate both fields of a frame may have the same time. A region counts that comes with the
+// second field of the last frame within the look-ahead.
+GST_START_TEST(both_fields_of_a_frame_count) {
+  for (const double rate : {1.0, -1.0}) {
+    GstVideoInfo info;
+    gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_INTERLACE_MODE_ALTERNATE, 48, 32);
+    info.fps_n = 25;
+    info.fps_d = 1;
+    Harness h("mask=fill frames-in-flight=1 roi-meta=true roi-lookahead=80000000 roi-hold=80000000", info);
+    send_segment(h, 0, rate);
+    GstClockTime max;
+    fail_unless_equals_uint64(latency_of(h, &max), 3 * kFrame);
+    for (guint i = 0; i < 7; i++) {
+      fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+      GstBuffer *field = gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr);
+      gst_buffer_memset(field, 0, 200, GST_VIDEO_INFO_SIZE(&info));
+      GST_BUFFER_PTS(field) = 10 * kFrame + i / 2 * (rate < 0 ? -kFrame : kFrame);
+      GST_BUFFER_FLAG_SET(field, i % 2 ? GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD : GST_VIDEO_BUFFER_FLAG_TOP_FIELD);
+      if (i == 5) add_roi(field, "face", 8, 8, 16, 12);
+      fail_unless_equals_int(gst_harness_push(h.get(), field), GST_FLOW_OK);
+    }
+    fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 2);
+    for (int i = 0; i < 2; i++) {
+      const Ref<GstBuffer> out = h.pull();
+      const FrameBytes field(out.get(), info);
+      for (int y = 0; y < 16; y++)
+        for (int x = 0; x < 48; x++) {
+          const bool hidden = x >= 8 && x < 24 && y >= 4 && y < 10;
+          fail_unless_equals_int(field.bytes[y * 48 + x], hidden ? 0 : 200);
+        }
+    }
+  }
+}
+GST_END_TEST;
+
 // ---- Frames without regions -----------------------------------------------------------------------------------------
 
 GST_START_TEST(frames_without_regions_pass_are_filtered_or_dropped) {
@@ -1352,6 +1387,7 @@ Suite *make_suite() {
   tcase_add_test(tc, types_change_while_frames_leave_before_a_jump);
   tcase_add_test(tc, look_ahead_is_turned_on_while_frames_leave);
   tcase_add_test(tc, look_ahead_is_raised_while_frames_leave);
+  tcase_add_test(tc, both_fields_of_a_frame_count);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
