@@ -374,7 +374,14 @@ static void report_last_flow(GstCudaConv *self) {
 static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   const GstEventType type = GST_EVENT_TYPE(event);
-  if (GST_EVENT_IS_SERIALIZED(event) && type != GST_EVENT_FLUSH_STOP) priv->flight.drain();
+  if (GST_EVENT_IS_SERIALIZED(event) && type != GST_EVENT_FLUSH_STOP) {
+    priv->flight.drain();
+    // Downstream may flush while it holds a frame, and with it the lock that a query of the base class waits for.
+    if (priv->flight.stopped() && GST_PAD_IS_ACTIVE(trans->srcpad)) {
+      gst_event_unref(event);
+      return FALSE;
+    }
+  }
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
   const guint starts = priv->session.starts();
   if (type == GST_EVENT_EOS) report_last_flow(GST_CUDA_CONV(trans));

@@ -770,6 +770,44 @@ GST_START_TEST(a_probe_flushes_while_it_holds_a_frame) {
 }
 GST_END_TEST;
 
+// A handler of downstream seeks while it holds a frame and the lock of its pad. Caps come meanwhile, for which the
+// element asks downstream for buffers.
+GST_START_TEST(downstream_flushes_while_caps_wait_for_its_frame) {
+  Harness h(in_flight(4), small());
+  std::atomic<bool> flushed{false};
+  struct Probe {
+    Harness &h;
+    std::atomic<bool> &flushed;
+  } probe{h, flushed};
+  const auto flush = [](GstPad *, GstPadProbeInfo *, gpointer data) {
+    auto *probe = static_cast<Probe *>(data);
+    g_usleep(50000);  // until the caps have come
+    gst_harness_push_event(probe->h.get(), gst_event_new_flush_start());
+    gst_harness_push_event(probe->h.get(), gst_event_new_flush_stop(TRUE));
+    probe->flushed = true;
+    return GST_PAD_PROBE_REMOVE;
+  };
+  gst_pad_add_probe(h.get()->sinkpad, GST_PAD_PROBE_TYPE_BUFFER, flush, &probe, nullptr);
+  Random random = seeded();
+  fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_OK);
+  GstVideoInfo other = small();
+  other.fps_n = 7;
+  other.fps_d = 1;
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&other));
+  gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
+  for (int i = 0; i < 500 && !flushed; i++) g_usleep(10000);
+  fail_unless(flushed, "the flush does not end");
+  // The caps count for the frames that follow.
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  push_event(h, gst_event_new_segment(&segment));
+  fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_OK);
+  h.settle();
+  const Ref<GstCaps> now(gst_pad_get_current_caps(h.get()->sinkpad));
+  fail_unless(now && gst_caps_is_equal(now.get(), caps.get()));
+}
+GST_END_TEST;
+
 // The position is the position of the last frame that left, not of frames in flight.
 GST_START_TEST(the_position_ignores_frames_in_flight) {
   if (!on_gpu()) return;
@@ -1336,6 +1374,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_position_is_the_last_frame_that_left);
   tcase_add_test(tc, a_flush_and_a_stop_work_while_downstream_blocks);
   tcase_add_test(tc, a_probe_flushes_while_it_holds_a_frame);
+  tcase_add_test(tc, downstream_flushes_while_caps_wait_for_its_frame);
   tcase_add_test(tc, the_position_ignores_frames_in_flight);
   tcase_add_test(tc, a_frame_that_comes_too_late_waits_for_none);
   tcase_add_test(tc, frames_behind_a_refused_one_are_dropped);
