@@ -115,8 +115,8 @@ void Path::update_settings() {
   if (roi.meta != old.meta || roi.lookahead != old.lookahead) gst_base_transform_reconfigure_sink(trans_);
 }
 
-// Takes the context for the frame at hand. If it selects other regions than the context before, looks again for the
-// regions of the frames that wait, and of the one that has arrived before they leave.
+// Takes the context for the frame at hand. If it selects other regions than the context before, the frames that wait
+// are searched again. So is a frame that has arrived before they leave.
 void Path::take_context() {
   const std::shared_ptr<const StreamContext> now = session_.context();
   const auto selects_otherwise = [](const RoiSettings &a, const RoiSettings &b) {

@@ -240,8 +240,8 @@ GST_START_TEST(frames_that_wait_hide_what_is_found_later) {
 }
 GST_END_TEST;
 
-// Frames wait, and roi-type changes. Memory runs out as they are searched again and leave: those that leave hide what
-// the others had.
+// Frames wait, and roi-type changes. They are searched again and leave. Memory runs out meanwhile: a frame that leaves
+// hides what was found in the others.
 GST_START_TEST(types_that_change_without_memory_hide_what_they_select) {
   long n = 0;
   for (bool failed = true; failed;) {
@@ -276,8 +276,8 @@ GST_START_TEST(types_that_change_without_memory_hide_what_they_select) {
 }
 GST_END_TEST;
 
-// A frame comes, for which memory runs out. Then roi-type changes, perhaps back, and the frames that wait leave: they
-// hide what it selects now.
+// Memory runs out for a frame. Then roi-type changes, perhaps back, and the frames that wait leave. They hide what it
+// selects now.
 GST_START_TEST(types_that_change_after_a_frame_without_memory_count) {
   for (const char *before : {"face", "cat"}) {
     long n = 0;

@@ -632,7 +632,7 @@ int run() {
   const auto one_thread = [](int n, const std::function<void(int)> &body) {
     for (int i = 0; i < n; i++) body(i);
   };
-  // With early streams, that is what the CPU has done in the other run.
+  // The CPU has no streams: the other run tests it.
   if (!std::getenv("CUDACONV_STANDIN_STREAMS")) {
     test_pixels_are_filtered_once();
     test(*make_cpu_backend(one_thread, 1), 640, 360);
