@@ -18,6 +18,13 @@ __device__ inline float approximate_root(float v) {
 #endif
 }
 
+// a - b; the differences of pairs are 16-bit floats.
+template <typename Swar>
+__device__ inline uint32_t minus(uint32_t a, uint32_t b) {
+  if constexpr (Swar::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
+  return a - b;
+}
+
 // Magnitudes of a pair of samples, at most `white`, which is at most 1023. The approximate root rounds to the right
 // integer: squares of integers are at most n^2 + n or at least n^2 + n + 1. So a root up to
 // n = 1022 differs from n + 1/2 by more than 1 / (8n + 4). The instruction's error is less, 2^-23 times the root.
@@ -70,10 +77,6 @@ struct SlidingGradient : SlidingOperation {
       const HalfPair ends = multiply_add(HalfPair{first} + HalfPair{last}, k.column[0], HalfPair{init});
       return multiply_add(HalfPair{middle}, k.column[1], ends).bits;
     }
-    __device__ static uint32_t minus(uint32_t a, uint32_t b) {
-      if constexpr (Swar::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
-      return a - b;
-    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
@@ -82,7 +85,7 @@ struct SlidingGradient : SlidingOperation {
         const uint32_t a = Swar::part(k, row[i], h), b = last[0][h][i], c = last[1][h][i];
         if (j >= 2) {
           sum.part[h][sum.kWords + i] = smooth(k, a, b, c, kHalfMinus2048);
-          delta.part[h][sum.kWords + i] = minus(a, c);
+          delta.part[h][sum.kWords + i] = minus<Swar>(a, c);
         }
         last[1][h][i] = b;
         last[0][h][i] = a;
@@ -93,7 +96,7 @@ struct SlidingGradient : SlidingOperation {
       const auto finish = [&](auto euclidean) {
         const auto sample = [&](int n) {
           return magnitude_sample<decltype(euclidean)::value, Swar>(
-              k, minus(sum.at(n + kChannels), sum.at(n - kChannels)),
+              k, minus<Swar>(sum.at(n + kChannels), sum.at(n - kChannels)),
               smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
         };
 #pragma unroll
@@ -136,11 +139,7 @@ struct RobertsFunction {
 
   template <typename Swar, typename At>
   __device__ static uint32_t sample(const SlidingParams &p, At at) {
-    const auto minus = [](uint32_t a, uint32_t b) {
-      if constexpr (Swar::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
-      return a - b;
-    };
-    const uint32_t x = minus(at(0, 0), at(1, 1)), y = minus(at(1, 0), at(0, 1));
+    const uint32_t x = minus<Swar>(at(0, 0), at(1, 1)), y = minus<Swar>(at(1, 0), at(0, 1));
     return p.norm == Norm::L1 ? magnitude_sample<false, Swar>(p.swar, x, y)
                               : magnitude_sample<true, Swar>(p.swar, x, y);
   }
