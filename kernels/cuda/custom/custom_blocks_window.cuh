@@ -120,8 +120,8 @@ class Blocks4x4Window {
         if (wraps_) byte = border_index(Border::Wrap, byte, row_bytes);
         if (offset == kNoRow)
           put_border(row + 16 * piece(i), byte / 4);
-        else
-          copy(row + 16 * piece(i), part_.source + offset + byte, min(row_bytes - byte, 16));
+        else  // into L1 too: neighbouring strips read some bytes twice
+          copy_async<Cache::L1>(row + 16 * piece(i), part_.source + offset + byte, min(row_bytes - byte, 16));
       }
     }
     rows_ += 4;
@@ -208,15 +208,6 @@ class Blocks4x4Window {
 #pragma unroll
     for (int i = 0; i < 4; i++) words[i] = part_.border_word[kChannels == 3 ? (word + i) % 3 : i % 2];
     store_words<4>(to, words);
-  }
-
-  // Copies 16 bytes; only the first `bytes` exist. It keeps them in L1 too: neighbouring strips read some of them
-  // twice.
-  __device__ static void copy(uint8_t *to, const uint8_t *from, int bytes) {
-    if (bytes == 16)
-      copy_async<Cache::L1>(to, from);
-    else
-      copy_async<Cache::L1>(to, from, bytes);
   }
 
   const PartParams &part_;
