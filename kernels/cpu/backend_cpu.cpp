@@ -227,14 +227,6 @@ class Buffers {
   std::vector<FrameView> frame_;  // from kOutput on
 };
 
-// Row 0 of a part of a frame, and the pitch from row to row of the part.
-PlaneView part_of(const FrameView &frame, const Plan &plan, const Plan::Part &part) {
-  PlaneView view = frame.plane[plan.layout.plane[part.plane].memory_plane];
-  view.data += part.first_row * view.pitch;
-  view.pitch *= part.row_step;
-  return view;
-}
-
 // Copies the pixels [begin, end) of a row from one view of the layout to another.
 void copy_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
   const size_t size = layout.bytes_per_container();

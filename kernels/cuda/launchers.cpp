@@ -173,12 +173,11 @@ void fill_addresses(const PassRun &run, size_t last, FrameParams &p) {
                                     : run.buffers.temporary[which - 1];
   };
   for (int i = 0; i < p.parts; i++) {
-    const Plan::Part &part = plan.parts[i];
     PartParams &out = p.part[i];
     const auto rows = [&](int which, int64_t *pitch) {
-      const PlaneView &view = buffer(which).plane[plan.layout.plane[part.plane].memory_plane];
-      *pitch = view.pitch * part.row_step;
-      return view.data + part.first_row * view.pitch;
+      const PlaneView view = part_of(buffer(which), plan, plan.parts[i]);
+      *pitch = view.pitch;
+      return view.data;
     };
     out.source = rows(pass.source, &out.source_pitch);
     out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);

@@ -154,6 +154,12 @@ struct Plan {
   std::vector<Part> parts;
 };
 
+// Row 0 of a part of a frame, and the pitch from row to row of the part.
+inline PlaneView part_of(const FrameView &frame, const Plan &plan, const Plan::Part &part) {
+  const PlaneView &view = frame.plane[plan.layout.plane[part.plane].memory_plane];
+  return {view.data + part.first_row * view.pitch, view.pitch * part.row_step};
+}
+
 // Applies the gains of a pass to its sum. The result has not been rounded yet.
 CUDACONV_HOST_DEVICE inline int64_t apply_gain(int64_t sum, int sum_shift, int64_t sum_gain, int64_t center_gain,
                                                int center) {

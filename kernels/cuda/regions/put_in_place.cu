@@ -195,16 +195,12 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const Sel
     const Plan::Part &part = plan.parts[i];
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     PlacedPart &out = p.part[i];
-    bool vectors = layout.dense() && is_aligned(frame.plane[layout.memory_plane]);
-    const auto rows_of = [&](const PlaneView &view) {
-      return PlaneView{view.data + part.first_row * view.pitch, view.pitch * part.row_step};
-    };
+    out.to = part_of(frame, plan, part);
+    bool vectors = layout.dense() && is_aligned(out.to);
     for (size_t r = 0; r < results.size(); r++) {
-      const PlaneView &view = results[r].plane[layout.memory_plane];
-      vectors = vectors && is_aligned(view);
-      out.from[r] = rows_of(view);
+      out.from[r] = part_of(results[r], plan, part);
+      vectors = vectors && is_aligned(out.from[r]);
     }
-    out.to = rows_of(frame.plane[layout.memory_plane]);
     out.container_bytes = layout.bytes_per_container();
     out.vector_bytes = vectors ? layout.channels * out.container_bytes : 0;
     out.step = layout.step;
