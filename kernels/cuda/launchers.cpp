@@ -14,11 +14,14 @@ namespace cudaconv {
 
 namespace {
 
-// Fills in the words that kernels of dense planes need; all other fields of `part` are already set.
+// Fills in the words that kernels of dense planes need, from the samples of three words, after which the channels
+// repeat. All other fields of `part` are already set.
 void fill_words(PartParams &part) {
   const int sample_bytes = part.container == Container::U8 ? 1 : 2;
   part.row_is_multiple_of_16 = part.width * part.step * sample_bytes % 16 == 0;
-  for_samples_of_words(part, [&](const ChannelParams &channel, int word, int shift) {
+  for (int s = 0; s < 3 * 4 / sample_bytes; s++) {
+    const ChannelParams &channel = part.channel[s % part.channels];
+    const int word = s * sample_bytes / 4, shift = s * sample_bytes % 4 * 8 + channel.shift;
     const uint32_t mask = (1u << channel.depth) - 1;
     part.has_filtered |= channel.action == Action::Filter;
     part.has_unfiltered |= channel.action != Action::Filter;
@@ -26,7 +29,7 @@ void fill_words(PartParams &part) {
     if (channel.action == Action::Copy) part.copy_bits[word] |= mask << shift;
     if (channel.action == Action::Fill) part.fill_word[word] |= uint32_t{channel.fill} << shift;
     part.border_word[word] |= uint32_t{channel.border_value} << shift;
-  });
+  }
 }
 
 // The virtual architecture, 80 for example, of a kernel's code for the current device. 0 if there is no code and

@@ -135,17 +135,6 @@ inline void fill_frame(const PassRun &run, FrameParams &p) {
   fill_addresses(run, run.index, p);
 }
 
-// Calls function(channel, word, shift) for each sample in the first three 32-bit words of a row of a dense part, after
-// which the channels repeat; `shift` is the position of the sample's lowest bit in the word.
-template <typename Function>
-void for_samples_of_words(const PartParams &part, Function function) {
-  const int sample_bytes = part.container == Container::U8 ? 1 : 2;
-  for (int s = 0; s < 3 * 4 / sample_bytes; s++) {
-    const ChannelParams &channel = part.channel[s % part.channels];
-    function(channel, s * sample_bytes / 4, s * sample_bytes % 4 * 8 + channel.shift);
-  }
-}
-
 // Estimates how many tiles hold the pixels of a part's area, from its rectangles, or from some of them if they are
 // many.
 int64_t blocks_of_area(const FrameParams::Host &host);
