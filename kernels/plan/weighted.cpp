@@ -271,9 +271,10 @@ AlphaPlace alpha_of(const FrameLayout &layout) {
 }
 
 bool makes_mean_bytes(const Plan &plan, const Pass &pass) {
-  const Rounding &rounding = pass.rounding[0][0];
-  return pass.op == Op::WeightedMean && pass.separable() && has_words(plan.layout) &&
-         is_mean(pass.sum_gain, rounding) && rounding.max == 255;
+  const PlaneLayout &plane = plan.layout.plane[0];
+  return pass.op == Op::WeightedMean && pass.separable() && plan.layout.planes == 1 && plan.layout.uniform_dense() &&
+         plane.container == Container::U8 && plane.channels == 4 && plane.channel[0].depth == 8 &&
+         is_mean(pass.sum_gain, pass.rounding[0][0]);
 }
 
 size_t alpha_part(const Plan &plan, const Plan::Part &part) {

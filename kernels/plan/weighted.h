@@ -24,13 +24,7 @@ struct AlphaPlace {
 };
 AlphaPlace alpha_of(const FrameLayout &layout);
 
-// Whether all pixels are 32-bit words of four 8-bit samples.
-inline bool has_words(const FrameLayout &layout) {
-  return layout.planes == 1 && layout.uniform_dense() && layout.plane[0].container == Container::U8 &&
-         layout.plane[0].channels == 4;
-}
-
-// Whether the results of a separable weighted mean are bytes of such words, without gain or bias.
+// Whether a pass is a separable weighted mean of pixels of four bytes, without gain or bias.
 bool makes_mean_bytes(const Plan &plan, const Pass &pass);
 
 // The index of the part that holds the alpha for a part, of the same field.
