@@ -14,18 +14,21 @@ namespace cudaconv {
 class RegionRows;
 
 // A rectangle of pixels: columns x0 ... x1 - 1 of rows y0 ... y1 - 1.
-struct PixelRect {
-  int32_t x0, y0, x1, y1;
+template <typename V>
+struct Rect {
+  V x0, y0, x1, y1;
 
-  int width() const { return x1 - x0; }
-  int height() const { return y1 - y0; }
+  V width() const { return x1 - x0; }
+  V height() const { return y1 - y0; }
   bool empty() const { return x0 >= x1 || y0 >= y1; }
   int64_t pixels() const { return empty() ? 0 : int64_t{width()} * height(); }
+  bool meets(const Rect &o) const { return x0 < o.x1 && o.x0 < x1 && y0 < o.y1 && o.y0 < y1; }
   // The least rectangle that holds both; neither is empty.
-  PixelRect hull(const PixelRect &o) const {
+  Rect hull(const Rect &o) const {
     return {std::min(x0, o.x0), std::min(y0, o.y0), std::max(x1, o.x1), std::max(y1, o.y1)};
   }
 };
+using PixelRect = Rect<int32_t>;
 
 // A set of pixels, kept as one rectangle for each cell of a grid. Adding pixels to a cell grows its rectangle. So the
 // size of a set is bounded, but it may hold more pixels than were added.

@@ -5,24 +5,14 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/area.h"
 #include "plan/region_rows.h"
 
 namespace cudaconv {
 
 namespace {
 
-struct Rectangle {
-  int64_t x0, y0, x1, y1;
-  bool empty() const { return x0 >= x1 || y0 >= y1; }
-};
-
-bool meet(const Rectangle &a, const Rectangle &b) {
-  return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
-}
-
-Rectangle around(const Rectangle &a, const Rectangle &b) {
-  return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
-}
+using Rectangle = Rect<int64_t>;
 
 // `frame`: a region's box in pixels of the frame. `share`: the pixels of the most subsampled plane that it touches;
 // boxes that share pixels are joined. Both grow together.
@@ -34,8 +24,8 @@ struct Box {
 // any.
 bool take_met(std::vector<Box> *list, Box *box) {
   const Rectangle share = box->share;
-  const auto met = std::partition(list->begin(), list->end(), [&](const Box &b) { return !meet(b.share, share); });
-  for (auto b = met; b != list->end(); b++) *box = {around(box->frame, b->frame), around(box->share, b->share)};
+  const auto met = std::partition(list->begin(), list->end(), [&](const Box &b) { return !b.share.meets(share); });
+  for (auto b = met; b != list->end(); b++) *box = {box->frame.hull(b->frame), box->share.hull(b->share)};
   const bool any = met != list->end();
   list->erase(met, list->end());
   return any;

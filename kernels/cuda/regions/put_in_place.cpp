@@ -67,9 +67,7 @@ bool Selection::add_rects(const Plan &plan, const RegionWork &work, int result) 
 bool Selection::rects_overlap() const {
   for (const SelectedRect &a : rects_)
     for (const SelectedRect &b : rects_)
-      if (a.part == b.part && a.result < b.result && a.pixels.x0 < b.pixels.x1 && b.pixels.x0 < a.pixels.x1 &&
-          a.pixels.y0 < b.pixels.y1 && b.pixels.y0 < a.pixels.y1)
-        return true;
+      if (a.part == b.part && a.result < b.result && a.pixels.meets(b.pixels)) return true;
   return false;
 }
 
