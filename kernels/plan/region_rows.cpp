@@ -14,16 +14,15 @@ namespace cudaconv {
 namespace {
 
 // The pixels [begin, end) of row `row`, 0 to height-1, of a width x height region whose centres are in the inscribed
-// ellipse. Sides are at most 2^31. `Square`: an integer type that holds (width*height)^2.
+// ellipse. Sides are at most 2^31.
 struct Columns {
   int64_t begin, end;
 };
-template <typename Square>
-Columns ellipse_row_in(int64_t width, int64_t height, int64_t row) {
+Columns ellipse_row(int64_t width, int64_t height, int64_t row) {
   // The test is (dx/w)^2 + (dy/h)^2 <= 1, with distances from the centre doubled, times (w*h)^2.
   const int64_t dy = 2 * row + 1 - height;
-  const auto square = [](int64_t v) { return static_cast<Square>(v) * v; };
-  const Square room = square(width * height) - square(dy * width);
+  const auto square = [](int64_t v) { return Int128{v} * v; };
+  const Int128 room = square(width * height) - square(dy * width);
   const auto inside = [&](int64_t x) { return square((2 * x + 1 - width) * height) <= room; };
   // Estimates one end, up to rounding errors, and corrects it. The other end is its mirror image.
   const double reach = std::sqrt(static_cast<double>(room)) / static_cast<double>(height);
@@ -32,12 +31,6 @@ Columns ellipse_row_in(int64_t width, int64_t height, int64_t row) {
   while (begin > 0 && inside(begin - 1)) begin--;
   while (begin < middle && !inside(begin)) begin++;
   return {begin, std::max(begin, width - begin)};
-}
-
-Columns ellipse_row(int64_t width, int64_t height, int64_t row) {
-  constexpr int64_t kLongest = (1 << 15) - 1;  // longest side for which (width*height)^2 fits 64 bits
-  if (std::max(width, height) <= kLongest) return ellipse_row_in<int64_t>(width, height, row);
-  return ellipse_row_in<__int128>(width, height, row);
 }
 
 // The pixels of a field, or of a frame without fields, and the position of its rows in the frame in which coordinates
