@@ -228,7 +228,7 @@ void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, co
   const std::vector<int64_t> all = sums_of(c, c.unit);
   const PartParams part = {};
   const SummedChannels<1> channels(part);
-  const std::string absolute = p.scale.absolute ? ", absolute" : "";
+  const char *const name = !p.magic ? "blocks, absolute" : p.factor > 1 ? "blocks, factor" : "blocks";
   for (size_t n = 0; n < all.size(); n += 4) {
     PartialSums<1> sums[1][1];
     for (int i = 0; i < 4; i++)
@@ -238,9 +238,8 @@ void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, co
     if (p.magic)
       channels.pack_sums(sums[0], word[0], [&](int32_t v) { return scale_by_factor(p, v); });
     else
-      channels.pack_sums(sums[0], word[0], [&](int32_t v) { return scale_magnitude(p.scale, v); });
-    expect_bytes("blocks" + std::string(p.magic ? p.factor > 1 ? ", factor" : "" : ", no magic") + absolute, c, &all[n],
-                 word[0][0]);
+      channels.pack_sums(sums[0], word[0], [&](int32_t v) { return divide_sum(p.epilogue, v) << 8; });
+    expect_bytes(name, c, &all[n], word[0][0]);
   }
 }
 
@@ -621,7 +620,7 @@ int epilogues() {
                            "weighted quotient in floats",
                            "blocks",
                            "blocks, factor",
-                           "blocks, no magic, absolute",
+                           "blocks, absolute",
                            "swar shift",
                            "swar divide",
                            "swar clamp",

@@ -332,7 +332,7 @@ class CheckedBlocks4x4Writer {
               s, [&](int32_t v) { return scale_by_factor(p_, v); }, pixels);
         else
           sums.pack_sums(
-              s, [&](int32_t v) { return scale_magnitude(p_.scale, v); }, pixels);
+              s, [&](int32_t v) { return divide_sum(p_.epilogue, v) << 8; }, pixels);
         join_pairs<kChannels>(pixels);
         put_pixels<PixelPlaces<4, kChannels, 1, 0, 0>>(target.part, to + s * kBlocks4x4Width * kChannels,
                                                        target.x + s * kBlocks4x4Width, target.y + 4 * square, bottom_,

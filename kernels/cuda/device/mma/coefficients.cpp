@@ -171,24 +171,19 @@ struct Quotient {
   }
 };
 
-// `largest_sum` is the largest absolute value of a sum.
-bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) {
-  const int64_t divisor = quotient.divisor, most = largest_sum + std::abs(quotient.offset) + quotient.half;
-  if (most > INT32_MAX || divisor >= 1 << 16) return false;
-  scale = {};
-  scale.absolute = quotient.absolute;
-  const int log = ceil_log2(divisor);
-  if (!quotient.absolute && 1 << log == divisor && log >= 8) {
-    scale.shift = log - 8;
-    return true;
-  }
-  // 2^shift * magic / 2^32 is slightly more than 256 / divisor. The excess, times the largest sum that has a sample, is
+// Fills in factor and magic for sums up to `largest_sum`. False if there are none.
+bool make_scale(const Quotient &quotient, int64_t largest_sum, DenseMmaParams &p) {
+  const int64_t divisor = quotient.divisor;
+  if (divisor >= 1 << 16) return false;
+  // factor * magic / 2^32 is 256 / divisor or slightly more. The excess, times the largest sum that has a sample, is
   // less than 256 / divisor: too little to reach the next sample.
-  const auto magic = [&] { return ((int64_t{1} << (40 - scale.shift)) + divisor - 1) / divisor; };
-  while (magic() > INT32_MAX) scale.shift++;
-  scale.magic = static_cast<int32_t>(magic());
-  scale.half = static_cast<int32_t>(quotient.half);
-  return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
+  int shift = 0;
+  const auto magic = [&] { return ((int64_t{1} << (40 - shift)) + divisor - 1) / divisor; };
+  while (magic() > INT32_MAX) shift++;
+  p.factor = 1 << shift;
+  p.magic = static_cast<int32_t>(magic());
+  return (largest_sum + std::abs(quotient.offset)) << shift <= INT32_MAX && divisor * divisor << shift < int64_t{1}
+                                                                                                             << 32;
 }
 
 // How many digits of -128 to 127, each of a byte, all values have; 0 if they have too many.
@@ -282,7 +277,7 @@ MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
   Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
-  if (kind.samples == Samples::U8) quotient.extend(value, 1024, INT8_MAX);  // then sums need no shift, see SumScale
+  if (kind.samples == Samples::U8) quotient.extend(value, 1024, INT8_MAX);  // then sums need no factor
   kind.radius = has_narrow_dense(kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   p.digits = digits_of(value);
   int64_t largest_sum = 0;
@@ -303,13 +298,8 @@ MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
         rest = (rest - digit) / 256;
       }
     }
-  const bool scales = kind.samples == Samples::U8 && make_scale(quotient, largest_sum, p.scale);
-  if (scales && p.digits == 1 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height) {
-    const int shift = p.scale.shift, up = p.scale.magic ? shift : std::max(2 - shift, 0);
-    p.factor = 1 << up;
-    p.magic = p.scale.absolute ? 0 : p.scale.magic ? p.scale.magic : 1 << (32 - shift - up);
-    kind.blocks4x4 = (largest_sum + std::abs(int64_t{p.epilogue.start})) << up <= INT32_MAX;
-  }
+  if (kind.samples == Samples::U8 && p.digits == 1 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height)
+    kind.blocks4x4 = quotient.absolute || make_scale(quotient, largest_sum, p);
   return kind;
 }
 

@@ -103,22 +103,14 @@ struct SeparableMmaParams : MmaParams {
   uint32_t line[2][kMostFactorBytes][kLineWords];  // [row, column][byte]
 };
 
-// How a sum becomes an 8-bit sample: the second byte of a scaled value that is clamped to 16 bits unsigned. s is the
-// sum including its start; v is s or, if absolute, |s| + half. The scaled value is:
-//   magic is 0   s >> shift
-//   else         v * 2^shift * magic >> 32
-struct SumScale {
-  int32_t half, shift, magic;
-  bool absolute;
-};
-
 struct DenseMmaParams : MmaParams {
-  int32_t height;         // rows of the mask, rounded up to a multiple of 4 with rows of zeros
-  bool spare;             // whether the last row is zeros
-  int32_t low_tiles;      // rows of tiles at the bottom of a part that have half the height
-  SumScale scale;         // for MmaKind::blocks4x4
-  int32_t factor, magic;  // `scale` as s * factor * magic >> 32; magic is 0 if absolute
-  int32_t digits;         // bytes of coefficients, each -128 to 127
+  int32_t height;     // rows of the mask, rounded up to a multiple of 4 with rows of zeros
+  bool spare;         // whether the last row is zeros
+  int32_t low_tiles;  // rows of tiles at the bottom of a part that have half the height
+  // MmaKind::blocks4x4: a sample is the second byte of s * factor * magic >> 32, clamped to 16 bits unsigned, where s
+  // is the sum including its start. If magic is 0, SumRounding::Divide makes the sample, of an absolute value.
+  int32_t factor, magic;
+  int32_t digits;  // bytes of coefficients, each -128 to 127
   // [digit][row]: the digits that count most come first for 8-bit samples, last for others, see DigitSums.
   uint32_t line[kMostDigits][kDenseRows][kDenseLineWords];
 };

@@ -257,12 +257,9 @@ struct SummedChannels<4, 3> {
   int first_;  // channel
 };
 
-// Scale a sum for pack_sums(), see DenseMmaParams::factor and SumScale.
+// Scales a sum for pack_sums(), see DenseMmaParams::factor.
 __device__ inline int32_t scale_by_factor(const DenseMmaParams &p, int32_t v) {
   return __mulhi(v * p.factor, p.magic);
-}
-__device__ inline int32_t scale_magnitude(const SumScale &scale, int32_t v) {
-  return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(abs(v) + scale.half) << scale.shift), scale.magic);
 }
 
 }  // namespace cudaconv
