@@ -81,6 +81,12 @@ std::vector<uint32_t> memory_of() {
   return std::vector<uint32_t>(Windows::kPairs * Windows::kPair * NetworkMedianShape<kSize, true>::kThreads);
 }
 
+// Word n of sorted pair i of that thread.
+template <int kSize>
+uint32_t &word_of(std::vector<uint32_t> &memory, int i, int n) {
+  return memory[(i * WindowsOf<kSize, false>::kPair + n) * NetworkMedianShape<kSize, true>::kThreads];
+}
+
 // Tests the medians of four windows of zeros and ones. Tries every count of ones in each pair of rows, in the row
 // beside them and in the column, and both corners. Returns the number of failures.
 template <int kSize, bool kHalf>
@@ -104,7 +110,7 @@ int failures_of_four() {
       for (int i = 0; i < Windows::kPairs; i++) {
         uint32_t pair[Windows::kPair];
         fill(pair, in_pair[i]);
-        windows.pairs.push(pair);
+        for (int n = 0; n < Windows::kPair; n++) word_of<kSize>(memory, i, n) = pair[n];
       }
       uint32_t middle[Windows::kMiddle], rest[Windows::kRest], row[kSide], column[kSide];
       windows.middle(middle);
@@ -133,7 +139,7 @@ int failures_of_push() {
       fill(upper, a);
       fill(lower, b);
       for (int i = 0; i < Windows::kPairs; i++) windows.push(upper, lower);
-      windows.pairs.template get<Windows::kPairs - 1>(pair);
+      for (int n = 0; n < Windows::kPair; n++) pair[n] = word_of<kSize>(memory, Windows::kPairs - 1, n);
       failed += !is_filled(pair, a + b);
     }
   return failed;

@@ -33,28 +33,8 @@ struct NetworkMedianShape {
   static constexpr int kMinBlocks = kSize >= 13 ? 1 : kSize == 7 ? 5 : kSize == 9 ? 3 : 2;
 };
 
-// The sorted pairs of rows of a thread's windows, in a ring in shared memory: medians do not depend on the order of the
-// pairs.
-template <int kPairs, int kPair, int kThreads>
-struct SortedPairs {
-  uint32_t *const words;
-  int next = 0;
-
-  __device__ explicit SortedPairs(uint32_t *memory) : words(memory + threadIdx.x) {}
-  __device__ void push(const uint32_t (&rows)[kPair]) {
-    uint32_t *const to = words + next * kPair * kThreads;
-#pragma unroll
-    for (int n = 0; n < kPair; n++) to[n * kThreads] = rows[n];
-    next = next + 1 < kPairs ? next + 1 : 0;
-  }
-  template <int kIndex>
-  __device__ void get(uint32_t (&rows)[kPair]) const {
-#pragma unroll
-    for (int n = 0; n < kPair; n++) rows[n] = words[(kIndex * kPair + n) * kThreads];
-  }
-};
-
-// Medians of the kSize x kSize windows around four neighbouring samples, in registers of two.
+// Medians of the kSize x kSize windows around four neighbouring samples, in registers of two. The sorted pairs of rows
+// of m are in a ring in shared memory: medians do not depend on the order of the pairs.
 template <typename Shape>
 struct FourMedians {
   using Networks = PairNetworks<Shape::kHalf>;
@@ -64,16 +44,17 @@ struct FourMedians {
   static constexpr int kOthers = kSize * kSize - kSide * kSide, kFirst = kSize * kSize / 2 - kOthers;
   static constexpr int kMiddle = kOthers + 1, kRest = kSize + 1;
 
-  SortedPairs<kPairs, kPair, Shape::kThreads> pairs;  // of m
-
   // `memory`: kPairs * kPair words for each thread of the block.
-  __device__ explicit FourMedians(uint32_t *memory) : pairs(memory) {}
+  __device__ explicit FourMedians(uint32_t *memory) : pairs_(memory + threadIdx.x) {}
 
   // Moves the windows down by two sorted rows.
   __device__ void push(const uint32_t (&upper)[kSide], const uint32_t (&lower)[kSide]) {
     uint32_t rows[kPair];
     Networks::template merge<0>(upper, lower, rows);
-    pairs.push(rows);
+    uint32_t *const to = pairs_ + next_ * kPair * Shape::kThreads;
+#pragma unroll
+    for (int n = 0; n < kPair; n++) to[n * Shape::kThreads] = rows[n];
+    next_ = next_ + 1 < kPairs ? next_ + 1 : 0;
   }
 
   // The samples of m that can be the median, sorted.
@@ -97,11 +78,13 @@ struct FourMedians {
   }
 
  private:
+  // Merges pairs from number kBegin on.
   template <int kBegin, int kCount>
   __device__ void collect(uint32_t (&out)[kCount]) const {
     constexpr int kLists = kCount / kPair;
     if constexpr (kLists == 1) {
-      pairs.template get<kBegin>(out);
+#pragma unroll
+      for (int n = 0; n < kPair; n++) out[n] = pairs_[(kBegin * kPair + n) * Shape::kThreads];
     } else {
       uint32_t first[kLists / 2 * kPair], second[(kLists + 1) / 2 * kPair];
       collect<kBegin>(first);
@@ -109,6 +92,9 @@ struct FourMedians {
       Networks::template merge<0>(first, second, out);
     }
   }
+
+  uint32_t *const pairs_;
+  int next_ = 0;  // the pair that is replaced next
 };
 
 // Reads the samples of a lane's windows from shared memory: the even bytes of u8x4s, or the odd ones.
