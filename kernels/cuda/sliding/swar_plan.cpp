@@ -2,6 +2,8 @@
 #include "cuda/sliding/swar_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "plan/weighted.h"
@@ -20,16 +22,9 @@ uint32_t both_halves(int64_t v) {
 // A factor for HalfPair, from -2048 to 2048, as an ordinary 16-bit float in both halves.
 uint32_t half_factor(int64_t v) {
   if (!v) return 0;
-  int64_t mantissa = v < 0 ? -v : v, exponent = 25;
-  while (mantissa < 0x400) {
-    mantissa *= 2;
-    exponent--;
-  }
-  if (mantissa == 0x800) {
-    mantissa /= 2;
-    exponent++;
-  }
-  return both_halves((v < 0 ? 0x8000 : 0) | exponent << 10 | (mantissa & 0x3ff));
+  int exponent;
+  const auto mantissa = static_cast<int64_t>(std::frexp(static_cast<double>(v), &exponent) * 0x800);  // 11 bits
+  return both_halves((v < 0 ? 0x8000 : 0) | (exponent + 14) << 10 | (std::abs(mantissa) & 0x3ff));
 }
 
 // Fills in what the samples of all planes have in common. False if planes are not dense or differ.
