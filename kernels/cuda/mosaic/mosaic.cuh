@@ -15,6 +15,7 @@
 // sums of all slices and does step 3.
 #pragma once
 
+#include "cuda/device/rounded_means.cuh"
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
@@ -69,12 +70,7 @@ __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
 // floor((sum + n / 2) / n) for n below 2^16: the estimate is at most one off, and is corrected.
 __device__ inline uint32_t mosaic_mean(uint32_t sum, uint32_t n) {
   const uint32_t dividend = sum + n / 2;
-#ifdef __CUDACC__
-  const float reciprocal = __fdividef(1.0f, __uint2float_rn(n));
-#else
-  const float reciprocal = 1.0f / __uint2float_rn(n);
-#endif
-  const uint32_t estimate = static_cast<uint32_t>(__uint2float_rn(dividend) * reciprocal);
+  const uint32_t estimate = static_cast<uint32_t>(__uint2float_rn(dividend) * approximate_inverse(__uint2float_rn(n)));
   const int32_t rest = static_cast<int32_t>(dividend - estimate * n);
   return estimate + (rest >= static_cast<int32_t>(n)) - (rest < 0);
 }
