@@ -91,15 +91,9 @@ CUDACONV_HOST_DEVICE inline bool is_mean(int64_t gain, const Rounding &r) {
   return gain == 2 && r.half == 1 && r.offset == 0;
 }
 
-// For functions that are called in many places and not inlined, to keep code small.
-#ifdef __CUDACC__
-#define CUDACONV_NOT_INLINE inline __noinline__
-#else
-#define CUDACONV_NOT_INLINE inline
-#endif
-
-// round_mean() with a gain, a bias or an absolute value.
-CUDACONV_HOST_DEVICE CUDACONV_NOT_INLINE int round_scaled_mean(Uint128 n, Uint128 d, int64_t gain, const Rounding &r) {
+// round_mean() with a gain, a bias or an absolute value. It is called in many places: not inlined, it keeps code small.
+CUDACONV_HOST_DEVICE __attribute__((noinline)) inline int round_scaled_mean(Uint128 n, Uint128 d, int64_t gain,
+                                                                            const Rounding &r) {
   Int128 v = static_cast<Int128>(n) * gain + static_cast<Int128>(d) * r.offset;
   if (r.absolute && v < 0) v = -v;
   v += static_cast<Int128>(d) * r.half;
