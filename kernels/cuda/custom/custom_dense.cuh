@@ -40,7 +40,7 @@ struct DenseShape {
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
-  static constexpr int kRows = kSamples == Samples::U8 ? 4 : 2;  // rows of results at a time
+  static constexpr int kRows = dense_rows(kSamples);
   static constexpr int kThreads = 128, kMinBlocks = kSamples == Samples::U16 && kRadius == 8 ? 4 : 3;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels =

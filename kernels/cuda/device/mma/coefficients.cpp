@@ -287,7 +287,8 @@ MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
     quotient.rounding(largest_sample, 0, p.epilogue);
   else if (!quotient.rounding_64(largest_sum, p.epilogue))
     return {};
-  p.height = (height + 3) / 4 * 4;
+  const int rows = dense_rows(kind.samples);
+  p.height = (height + rows - 1) / rows * rows;
   p.spare = p.height > height;
   for (int j = 0; j < height; j++)
     for (int i = 0; i < width; i++) {

@@ -47,6 +47,11 @@ struct MmaKind {
   bool blocks4x4 = false;  // whether the kernels of custom_blocks.cuh can do this dense mask, too
 };
 
+// Rows of results that dense kernels sum at a time.
+CUDACONV_HOST_DEVICE constexpr int dense_rows(Samples samples) {
+  return samples == Samples::U8 ? 4 : 2;
+}
+
 // Whether a dense kernel is compiled for radius 8 besides radius 16: custom_blocks.cuh does most such masks of bytes.
 constexpr bool has_narrow_dense(Samples samples) {
   return samples != Samples::U8;
@@ -104,7 +109,7 @@ struct SeparableMmaParams : MmaParams {
 };
 
 struct DenseMmaParams : MmaParams {
-  int32_t height;     // rows of the mask, rounded up to a multiple of 4 with rows of zeros
+  int32_t height;     // rows of the mask, rounded up to a multiple of dense_rows() with rows of zeros
   bool spare;         // whether the last row is zeros
   int32_t low_tiles;  // rows of tiles at the bottom of a part that have half the height
   // MmaKind::blocks4x4: a sample is the second byte of s * factor * magic >> 32, clamped to 16 bits unsigned, where s
