@@ -119,8 +119,8 @@ struct Blocks4x4Operands {
   }
 };
 
-// store_words() if `writes`, as a predicated store: a branch would let the compiler move the computation of the words
-// into it.
+// store_words() if `writes`. Four words are stored by a predicated store: a branch would let the compiler move the
+// computation of the words into it. Fewer words need no help.
 template <int kWords>
 __device__ inline void store_words_if(bool writes, uint8_t *to, const uint32_t *from) {
 #ifdef __CUDACC__
@@ -129,22 +129,10 @@ __device__ inline void store_words_if(bool writes, uint8_t *to, const uint32_t *
                      static_cast<uint32_t>(writes)),
                  "l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
                  : "memory");
-  } else if constexpr (kWords == 2) {
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v2.u32 [%1], {%2, %3}; }" ::"r"(
-                     static_cast<uint32_t>(writes)),
-                 "l"(to), "r"(from[0]), "r"(from[1])
-                 : "memory");
-  } else {
-#pragma unroll
-    for (int i = 0; i < kWords; i++)
-      asm volatile(
-          "{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.u32 [%1], %2; }" ::"r"(static_cast<uint32_t>(writes)),
-          "l"(to + 4 * i), "r"(from[i])
-          : "memory");
+    return;
   }
-#else
-  if (writes) store_words<kWords>(to, from);
 #endif
+  if (writes) store_words<kWords>(to, from);
 }
 
 // Loads four words if `reads`, else leaves them unchanged, by a predicated load that is issued here.
