@@ -135,17 +135,6 @@ __device__ inline void store_words_if(bool writes, uint8_t *to, const uint32_t *
   if (writes) store_words<kWords>(to, from);
 }
 
-// Loads four words if `reads`, else leaves them unchanged, by a predicated load that is issued here.
-__device__ inline void load_words_if(bool reads, const uint8_t *from, uint32_t (&to)[4]) {
-#ifdef __CUDACC__
-  asm volatile("{ .reg .pred p; setp.ne.u32 p, %4, 0; @p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%5]; }"
-               : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
-               : "r"(static_cast<uint32_t>(reads)), "l"(from));
-#else
-  if (reads) load_words<4>(from, to);
-#endif
-}
-
 // deinterleave() for pixels of three channels that begin half a word into the first of four words.
 __device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&channel)[3]) {  // --ab cabc abca bc--
   channel[0] = __byte_perm(__byte_perm(in[0], in[1], 0x0052), in[2], 0x7410);
@@ -262,7 +251,7 @@ class UncheckedBlocks4x4Writer {
   // Loads the samples that are copied, early: they are used only after all that can be computed without them.
   __device__ void begin(int square) {
     if constexpr (kBlends) {
-      load_words_if(is_there(square), from_, original_);
+      if (is_there(square)) read_words<4>(from_, original_);
       from_ += 4 * target_.part.source_pitch;
     }
   }
