@@ -8,11 +8,6 @@ namespace cudaconv {
 
 namespace {
 
-// A word with ones for columns x0 ... x1 - 1 of a cell.
-uint32_t columns(int x0, int x1) {
-  return static_cast<uint32_t>((uint64_t{1} << x1) - (uint64_t{1} << x0));
-}
-
 // Calls f(row, y0, y1) for the rows of a part. Rows in which the same pixels are in regions share a call, but none goes
 // beyond the next multiple of `step`.
 template <typename Function>
@@ -93,7 +88,7 @@ void Selection::add_cells(const Plan &plan, const RegionWork &work, int result) 
 // `rect` is in pixels of the cell.
 void Selection::add_to_cell(int part, int result, int column, int row, const PixelRect &rect) {
   int32_t &latest = latest_[part][static_cast<size_t>(row) * across_[part] + column];
-  const uint32_t ones = columns(rect.x0, rect.x1);
+  const uint32_t ones = columns_of_cell(rect.x0, rect.x1);
   for (int32_t at = latest; at; at = before_[at - 1]) {
     SelectedCell &cell = cells_[at - 1];
     if (cell.result == result) continue;
@@ -121,7 +116,7 @@ uint32_t *Selection::bits_of(SelectedCell &cell) {
   if (cell.first_word < 0) {
     cell.first_word = static_cast<int32_t>(bits_.size());
     bits_.resize(bits_.size() + Area::kCell);
-    for (int y = cell.y0; y < cell.y1; y++) bits_[cell.first_word + y] = columns(cell.x0, cell.x1);
+    for (int y = cell.y0; y < cell.y1; y++) bits_[cell.first_word + y] = columns_of_cell(cell.x0, cell.x1);
     cell.x0 = cell.y0 = 0;
     cell.x1 = cell.y1 = Area::kCell;
   }

@@ -52,12 +52,7 @@ __device__ inline SelectedCell find_cell(const PlaceParams &p) {
           within(r.y1 - y)};
 }
 
-// The columns of a cell, a bit for each, between those that its rectangle begins and ends with.
-__device__ inline uint32_t columns_of(const SelectedCell &cell) {
-  return (cell.x1 < 32 ? 1u << cell.x1 : 0) - (1u << cell.x0);
-}
-
-// The selected pixels of row y of the cell, a bit for each. `columns`: columns_of() the cell.
+// The selected pixels of row y of the cell, a bit for each. `columns`: those of its rectangle.
 __device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &cell, uint32_t columns, int y) {
   if (cell.first_word >= 0) return p.bits[cell.first_word + y];
   return y >= cell.y0 && y < cell.y1 ? columns : 0;
@@ -93,7 +88,7 @@ __device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &par
   if (begin >= kStep) return;
   const int byte = static_cast<int>(threadIdx.x) % kVectors * kBytes;
   const int first = byte / kPixelBytes, last = (byte + kBytes - 1) / kPixelBytes;
-  const uint32_t all = (2u << (last - first)) - 1, columns = columns_of(cell);
+  const uint32_t all = (2u << (last - first)) - 1, columns = columns_of_cell(cell.x0, cell.x1);
   const int64_t column = int64_t{cell.x} * kPixelBytes + byte, row = int64_t{cell.y} + begin;
   const PlaneView &source = part.from[cell.result];
   const uint8_t *from = source.data + row * source.pitch + column;
@@ -118,7 +113,7 @@ __device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &par
 
 __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
   const PlaneView &from = part.from[cell.result];
-  const uint32_t columns = columns_of(cell);
+  const uint32_t columns = columns_of_cell(cell.x0, cell.x1);
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < Area::kCell * Area::kCell; i += kThreads) {
     const int row = i / Area::kCell, x = i % Area::kCell;

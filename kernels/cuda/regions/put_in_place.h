@@ -28,6 +28,11 @@ struct SelectedCell {
   uint8_t x0, y0, x1, y1;
 };
 
+// A word with ones for columns x0 ... x1 - 1 of a cell.
+CUDACONV_HOST_DEVICE inline uint32_t columns_of_cell(int x0, int x1) {
+  return (x1 < Area::kCell ? 1u << x1 : 0) - (1u << x0);
+}
+
 // A rectangle of pixels of a part to copy from one of the frames of results.
 struct SelectedRect {
   PixelRect pixels;
