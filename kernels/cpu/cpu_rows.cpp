@@ -93,17 +93,15 @@ void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const ui
                    T *samples) {
   const ChannelLayout &channel = layout.channel[0];
   const int n = count * layout.channels;
-  if constexpr (sizeof(T) == 1) {
-    if (samples_in_memory<T>(layout, {}))
-      std::memcpy(samples, row + static_cast<size_t>(x) * layout.channels, n);
-    else
-      unpack(layout, row, x, count, samples);
-  } else if (is_row_of_words(layout) && n >= kVectorBlock) {
-    loops.unpack(row + position(layout, channel, x), (layout.container == Container::U16BE) != kBigEndianHost,
-                 channel.shift, (1 << channel.depth) - 1, samples, n);
-  } else {
-    unpack(layout, row, x, count, samples);
+  if (samples_in_memory<T>(layout, {})) {
+    std::memcpy(samples, row + position(layout, channel, x), n * sizeof(T));
+    return;
   }
+  if constexpr (sizeof(T) == 2)
+    if (is_row_of_words(layout) && n >= kVectorBlock)
+      return loops.unpack(row + position(layout, channel, x), (layout.container == Container::U16BE) != kBigEndianHost,
+                          channel.shift, (1 << channel.depth) - 1, samples, n);
+  unpack(layout, row, x, count, samples);
 }
 
 template <typename T>
@@ -111,17 +109,15 @@ void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const T *s
                  uint8_t *row) {
   const ChannelLayout &channel = layout.channel[0];
   const int n = count * layout.channels;
-  if constexpr (sizeof(T) == 1) {
-    if (samples_in_memory<T>(layout, {}))
-      std::memcpy(row + static_cast<size_t>(x) * layout.channels, samples, n);
-    else
-      pack(layout, samples, x, count, row);
-  } else if (is_row_of_words(layout) && n >= kVectorBlock) {
-    loops.pack(samples, (layout.container == Container::U16BE) != kBigEndianHost, channel.shift,
-               row + position(layout, channel, x), n);
-  } else {
-    pack(layout, samples, x, count, row);
+  if (samples_in_memory<T>(layout, {})) {
+    std::memcpy(row + position(layout, channel, x), samples, n * sizeof(T));
+    return;
   }
+  if constexpr (sizeof(T) == 2)
+    if (is_row_of_words(layout) && n >= kVectorBlock)
+      return loops.pack(samples, (layout.container == Container::U16BE) != kBigEndianHost, channel.shift,
+                        row + position(layout, channel, x), n);
+  pack(layout, samples, x, count, row);
 }
 
 template void unpack_pixels(const VectorLoops &, const PlaneLayout &, const uint8_t *, int, int, uint8_t *);
