@@ -17,7 +17,7 @@ struct SideLimits {
   int largest;
   bool odd = true;
 };
-constexpr SideLimits kSumLimits = {1501};     // of box, gauss and unsharp
+constexpr SideLimits kSumLimits = {kMostTaps};
 constexpr SideLimits kElementLimits = {255};  // of the named shapes
 constexpr SideLimits kMedianLimits = {127};
 constexpr SideLimits kBlockLimits = {255, false};

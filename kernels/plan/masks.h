@@ -10,6 +10,8 @@
 
 namespace cudaconv {
 
+// The largest side of box, gauss and unsharp.
+constexpr int kMostTaps = 1501;
 // The largest side of a mask that is stored as a matrix. Larger masks are stored as their factors.
 constexpr int kLargestDense = 31;
 

@@ -302,6 +302,11 @@ bool IntegerMask::uniform() const {
   return separable() && !row_shift && alike(row) && alike(column);
 }
 
+int64_t IntegerMask::row_sum(int64_t sample) const {
+  const int64_t half = int64_t{1} << row_shift >> 1;
+  return (sample * std::accumulate(row.begin(), row.end(), int64_t{0}) + half) >> row_shift;
+}
+
 bool Pass::separable() const {
   switch (op) {
     case Op::Linear:

@@ -67,6 +67,8 @@ struct IntegerMask {
   // Whether all coefficients are equal and row sums are not rounded, so that a running sum can slide from window to
   // window.
   bool uniform() const;
+  // The rounded sum of a row whose samples all are `sample`.
+  int64_t row_sum(int64_t sample) const;
 };
 
 // A pass reads frame buffer `source` and writes `target`. Buffer 0 is the input frame, kOutput the output frame.

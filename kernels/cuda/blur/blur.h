@@ -9,11 +9,12 @@
 
 #include "cuda/launch_params.h"
 #include "plan/decimation.h"
+#include "plan/masks.h"
 
 namespace cudaconv::blur {
 
-// Most taps of the coarse blur: for a side of 1501 at the smallest factor, and some that least squares add.
-constexpr int kMostCoarseTaps = 1501 / 2 + 8;
+// Most taps of the coarse blur: for the largest side at the smallest factor, and some that least squares add.
+constexpr int kMostCoarseTaps = kMostTaps / 2 + 8;
 constexpr int kMostFactor = 8;
 constexpr int kReduceWords = 8;  // of the 4D - 3 weights that reduce, as bytes
 

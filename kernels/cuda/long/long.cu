@@ -38,13 +38,13 @@ void launch_long(const PassRun &run) {
     p.summed[i] = read_bounds(p.part[i], p.host[i], run.plan.border, 0, p.column_taps / 2);
     sums += sums_of(run.plan, run.plan.parts[i]);
     for (int c = 0; c < p.part[i].channels; c++)
-      p.outside[i][c] = static_cast<int32_t>(row_sum(mask, p.part[i].channel[c].border_value));
+      p.outside[i][c] = static_cast<int32_t>(mask.row_sum(p.part[i].channel[c].border_value));
   }
   const unsigned segments = number_blocks(p, [&](int i) {
     return BlockCount{pieces_of(p.summed[i].width(), kLongSegment), p.summed[i].height()};
   });
   enqueue_whole(run, "long_rows", long_rows_kernel, segments, dim3(kLongThreads),
-                sizeof(int32_t) * (kLongSegment + kMostLongTaps), p);
+                sizeof(int32_t) * (kLongSegment + kMostTaps), p);
   const unsigned blocks = cut_tiles(p, kLongColumns, kLongRows);
   enqueue(run, KernelLaunch<LongParams>{long_columns_kernel, blocks, kLongThreads, 0}, p);
 }

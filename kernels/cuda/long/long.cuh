@@ -7,8 +7,8 @@
 
 #include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
-#include "cuda/long/long.h"
 #include "plan/area.h"
+#include "plan/masks.h"
 
 namespace cudaconv::long_masks {
 
@@ -24,7 +24,7 @@ struct LongParams : FrameParams {
   PixelRect summed[kMaxParts];               // the pixels whose row sums that kernel makes
   int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
   int32_t row_taps, column_taps, row_shift;
-  int32_t row[kMostLongTaps], column[kMostLongTaps];
+  int32_t row[kMostTaps], column[kMostTaps];
 };
 
 // Adds the products of kLongResults neighbouring windows of a line to their sums: load(i) returns value i of the line,

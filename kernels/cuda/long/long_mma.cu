@@ -49,7 +49,7 @@ int bytes_of_line(const std::vector<int32_t> &line) {
 }
 
 int64_t largest_row_sum(const Pass &pass) {
-  return row_sum(pass.mask[0], pass.rounding[0][0].max);
+  return pass.mask[0].row_sum(pass.rounding[0][0].max);
 }
 
 // How many bytes the numbers of a pass take; kernels for sums along columns have weights and row sums of as many.
@@ -150,7 +150,7 @@ void fill_sums(const PassRun &run, LongMmaParams &p) {
   p.row_shift = mask.row_shift;
   for (int i = 0; i < p.parts; i++)
     for (int c = 0; c < p.part[i].channels; c++)
-      p.outside[i][c] = static_cast<int32_t>(row_sum(mask, p.part[i].channel[c].border_value));
+      p.outside[i][c] = static_cast<int32_t>(mask.row_sum(p.part[i].channel[c].border_value));
 }
 
 BlockCount blocks_for(int64_t threads) {

@@ -17,8 +17,8 @@
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
-#include "cuda/long/long.h"
 #include "plan/area.h"
+#include "plan/masks.h"
 
 namespace cudaconv::long_masks {
 
@@ -50,7 +50,7 @@ struct LongMmaParams : FrameParams {
 // Parameters of the kernel that makes planes of samples.
 struct LongSplitParams : LongMmaParams {
   int32_t weight_bytes[2];
-  int32_t line[2][kMostLongTaps];  // weights, none negative
+  int32_t line[2][kMostTaps];  // weights, none negative
 };
 
 constexpr int kLongMmaWarps = 8, kLongMmaThreads = 32 * kLongMmaWarps;
