@@ -76,10 +76,7 @@ class StripAccumulator {
   __device__ void enter(int s, int c, const typename Kind::Words &words) {
     constexpr int kSampleBytes = Shape::kSampleBytes;
     uint32_t window[kSampleBytes][Shape::kChunksX];
-#pragma unroll
-    for (int b = 0; b < kSampleBytes; b++)
-#pragma unroll
-      for (int k = 0; k < Shape::kChunksX; k++) window[b][k] = words[s + k][c * kSampleBytes + b];
+    each<kSampleBytes, Shape::kChunksX>([&](int b, int k) { window[b][k] = words[s + k][c * kSampleBytes + b]; });
     sums_[s][c].enter(p_, operands_, row_start_, window);
   }
 
@@ -102,10 +99,7 @@ class StripAccumulator {
     if constexpr (ChannelSums::kChains) {
       // Chained sums are computed together, so that none waits for another.
       PartialSums<ChannelSums::kTotals> totals[kStrips][kChannels] = {};
-#pragma unroll
-      for (int s = 0; s < kStrips; s++)
-#pragma unroll
-        for (int c = 0; c < kFiltered; c++) totals[s][c] = total(s, c);
+      each<kStrips, kFiltered>([&](int s, int c) { totals[s][c] = total(s, c); });
       make_pixels<kStrips, kChannels, Shape>(
           p_, [&](int s, int c) { return totals[s][c]; }, pixels);
     } else {

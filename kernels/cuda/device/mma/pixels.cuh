@@ -210,13 +210,10 @@ class PixelReader {
         first_(first),
         inside_(inside) {
     if constexpr (kPatches) {
-#pragma unroll
-      for (int i = 0; i < 2 * kEdge; i++)
-#pragma unroll
-        for (int w = 0; w < kPixelBytes; w++) {
-          const int k = i < kEdge ? i : count - 2 * kEdge + i;
-          patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + 16 * k + w * 4 / kPixelBytes);
-        }
+      each<2 * kEdge, kPixelBytes>([&](int i, int w) {
+        const int k = i < kEdge ? i : count - 2 * kEdge + i;
+        patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + 16 * k + w * 4 / kPixelBytes);
+      });
     }
   }
 
