@@ -21,6 +21,11 @@ constexpr char kFeatureCudaMemory[] = "memory:CUDAMemory";
 bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced = false,
                     guint32 fill_color = 0xff000000);
 
+// Whether each buffer has one field of a frame: every second row (interlace-mode=alternate).
+inline bool has_fields(const GstVideoInfo &info) {
+  return GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE;
+}
+
 // Whether frames have a row of chroma more than progressive ones, since each field has rows of its own. GStreamer's
 // CUDA memory has no room for it, and its elements do not copy it.
 bool loses_rows_in_cuda_memory(const GstVideoInfo &info);

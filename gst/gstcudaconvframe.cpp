@@ -48,9 +48,8 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
            text_of(info) + " of its caps do not fit into the frame of " + whole;
   }
   *place = {static_cast<int>(left), static_cast<int>(top)};
-  // With interlace-mode=alternate a buffer has every second row of the frame, whose rows the rectangle counts.
-  if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE)
-    place->y = (place->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
+  // The rectangle counts the rows of the whole frame.
+  if (has_fields(info)) place->y = (place->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
 
@@ -275,7 +276,7 @@ bool Path::is_due(const Waiting &waiting) const {
   const guint64 wait = trans_->segment.rate < 0 ? roi.hold : roi.lookahead;
   const auto now = static_cast<guint64>(now_), time = static_cast<guint64>(waiting.regions.time);
   const guint64 passed = trans_->segment.rate < 0 ? time - now : now - time;
-  return !is_before(now_, waiting.regions.time) && (context_->has_fields() ? passed > wait : passed >= wait);
+  return !is_before(now_, waiting.regions.time) && (has_fields(context_->info) ? passed > wait : passed >= wait);
 }
 
 // Whether upstream has no buffer left to send the next frame in.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
+#include "gstcudaconvformat.h"
 #include "plan/maskparser.h"
 #include "plan/messages.h"
 #include "plan/polygon.h"
@@ -57,8 +58,7 @@ std::string field_of(const std::string &type) {
 
 FrameSize frame_size(const GstVideoInfo &info) {
   // Both fields have the same number of rows in GStreamer, even if the frame has an odd number.
-  const bool fields = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE;
-  return {GST_VIDEO_INFO_WIDTH(&info), fields ? 2 * GST_VIDEO_INFO_FIELD_HEIGHT(&info) : GST_VIDEO_INFO_HEIGHT(&info)};
+  return {GST_VIDEO_INFO_WIDTH(&info), (has_fields(info) ? 2 : 1) * GST_VIDEO_INFO_FIELD_HEIGHT(&info)};
 }
 
 RoiSelector::RoiSelector(const RoiSettings &settings, const GstVideoInfo &info)
@@ -150,7 +150,7 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
   selection.regions = fixed_;
   Regions &regions = selection.regions;
   regions.region.clear();
-  if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
+  if (has_fields(info)) {
     regions.first_row = GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 1 : 0;
     regions.row_step = 2;
   }

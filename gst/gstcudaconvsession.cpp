@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 
 namespace cudaconv::gst {
@@ -535,7 +536,7 @@ GstClockTime Session::lookahead() const {
   if (!context || wait == 0) return wait;
   const GstClockTime duration = context->buffer_duration();
   if (!duration) return add_times(wait, kUnknownDuration);
-  const bool fields = context->has_fields();
+  const bool fields = has_fields(context->info);
   const GstClockTime frame = fields ? 2 * duration : duration, rest = wait % frame;
   return rest || fields ? add_times(wait, frame - rest) : wait;
 }

@@ -161,7 +161,7 @@ GstClockTime end_time(GstBuffer *buffer) {
 
 GstClockTime StreamContext::buffer_duration() const {
   if (info.fps_n < 1 || info.fps_d < 1) return 0;
-  return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{has_fields() ? 2 : 1} * info.fps_n);
+  return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{has_fields(info) ? 2 : 1} * info.fps_n);
 }
 
 void Frame::take_in_place(Ref<GstBuffer> &buffer) {

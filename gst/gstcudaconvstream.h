@@ -97,8 +97,6 @@ struct StreamContext {
                                         const std::atomic<bool> &cancelled) const;
   bool is_identity() const { return settings.filter.mask == Mask::Identity; }
   bool passthrough() const { return is_identity() && cuda_in == cuda_out; }
-  // Whether each buffer has one field of a frame. Both may have the same time.
-  bool has_fields() const { return GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE; }
   // Nanoseconds per buffer by the caps' framerate; 0 where they have none.
   GstClockTime buffer_duration() const;
 };
