@@ -184,13 +184,11 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   if (flow != GST_FLOW_OK) return take_flow();
 
   std::list<std::unique_ptr<Frame>> place(1);  // in frames_, allocated before the device uses the frame
-  flow = begin(*frame);
+  flow = filter(*frame, false, most <= 1);
   if (flow != GST_FLOW_OK) {
     drain();  // earlier frames go out before upstream gets the error
     return flow;
   }
-  if (most <= 1 && frame->out) flow = finish(*frame);
-  if (flow != GST_FLOW_OK) return flow;
   if (!frame->out) {
     lost_ = true;
     return GST_FLOW_OK;
@@ -321,7 +319,7 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   if (drop)
     abandon(*frame);
   else
-    flow = finish(*frame);
+    flow = filter(*frame, true, true);
   Ref<GstBuffer> out = std::move(frame->out);
   frame.reset();  // releases the input, which upstream may be waiting for
   {
@@ -356,19 +354,28 @@ GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
   return flow;
 }
 
-// Submits the frame to its backend, or to the one that replaces a backend that fails on it. Returns GST_FLOW_OK also
-// where fail_over() has dropped the frame, whose `out` is then empty; GST_FLOW_FLUSHING where the frame has been
-// cancelled; and GST_FLOW_ERROR, with an error message posted, where it cannot be filtered.
-GstFlowReturn Flight::begin(Frame &frame) {
+// Has the backend filter the frame, or the one that replaces a backend that fails on it. `submitted`: the backend has
+// the frame already. `waits`: until the frame is complete. Returns GST_FLOW_OK also where fail_over() has dropped the
+// frame, whose `out` is then empty; GST_FLOW_FLUSHING where the frame has been cancelled; and GST_FLOW_ERROR, with an
+// error message posted, where it cannot be filtered.
+GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
   try {
-    while (frame.context) {
+    for (;; submitted = false) {
+      Engine &engine = *frame.context->engine;
       try {
-        frame.submit(stopped_);
+        if (!submitted) frame.submit(stopped_);
+        if (!waits) return GST_FLOW_OK;
+        frame.retire();
+        const bool on_device = frame.out_map && frame.out_map->view().on_device;
+        frame.unmap();
+        if (on_device) engine.device->mark_complete(frame.out.get());
+        count(engine, frame.views.size());
         return GST_FLOW_OK;
       } catch (const Error &e) {
         frame.unmap();
         if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
-        if (fail_over(frame, e) && !frame.out) return GST_FLOW_OK;
+        if (!fail_over(frame, e)) return GST_FLOW_ERROR;
+        if (!frame.out) return GST_FLOW_OK;
       }
     }
   } catch (const std::exception &e) {
@@ -389,35 +396,6 @@ bool Flight::fail_over(Frame &frame, const Error &e) {
     frame.out.reset();
   }
   return true;
-}
-
-// Waits until the frame is complete. Where the device fails on it, has another backend filter it. Returns the same
-// values as begin().
-GstFlowReturn Flight::finish(Frame &frame) {
-  try {
-    for (;;) {
-      Engine &engine = *frame.context->engine;
-      try {
-        frame.retire();
-        const bool on_device = frame.out_map && frame.out_map->view().on_device;
-        frame.unmap();
-        if (on_device) engine.device->mark_complete(frame.out.get());
-        count(engine, frame.views.size());
-        return GST_FLOW_OK;
-      } catch (const Error &e) {
-        frame.unmap();
-        if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
-        if (!fail_over(frame, e)) return GST_FLOW_ERROR;
-        if (!frame.out) return GST_FLOW_OK;
-      }
-      const GstFlowReturn flow = begin(frame);
-      if (flow != GST_FLOW_OK || !frame.out) return flow;
-    }
-  } catch (const std::exception &e) {
-    frame.unmap();
-    post_error(GST_ELEMENT_CAST(trans_), e);
-  }
-  return GST_FLOW_ERROR;
 }
 
 // Waits until the device no longer uses a frame that is to be dropped.

@@ -102,9 +102,8 @@ class Flight {
   void land_finished(std::unique_lock<std::mutex> &guard, guint most);
   void land_first(std::unique_lock<std::mutex> &guard);
   void wait_for_frame();
-  GstFlowReturn begin(Frame &frame);
+  GstFlowReturn filter(Frame &frame, bool submitted, bool waits);
   bool fail_over(Frame &frame, const Error &e);
-  GstFlowReturn finish(Frame &frame);
   void abandon(Frame &frame);
   void land(std::unique_ptr<Frame> frame, bool drop);
   void note_flow(GstFlowReturn flow);
