@@ -37,13 +37,10 @@ std::string without_numbers(std::string text) {
 // ---- Device and backend ---------------------------------------------------------------------------------------------
 
 bool Session::start() {
-  const std::shared_ptr<const Configuration> wanted = properties_.published();
   {
     std::lock_guard<std::mutex> guard(lock_);
     started_ = true;
     failovers_ = 0;
-    threads_ = wanted->threads;
-    frames_in_flight_ = wanted->frames_in_flight;
   }
   starts_++;
   caps_error_.clear();
@@ -54,7 +51,7 @@ bool Session::start() {
   type_watch_.reset();
   last_time_.reset();
   counts_.reset();
-  return choose(*wanted);
+  return open();
 }
 
 void Session::stop() {
@@ -82,24 +79,26 @@ void Session::use(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine
   cuda_engine_ = std::move(engine);
 }
 
-bool Session::choose(const Configuration &wanted) {
+bool Session::open() {
+  const std::shared_ptr<const Configuration> wanted = properties_.published();
   bool failed;
   {
     std::lock_guard<std::mutex> guard(lock_);
-    if (chosen_ && chosen_backend_ == wanted.backend && chosen_device_id_ == wanted.device_id) return true;
+    const std::shared_ptr<const Configuration> before = std::exchange(wanted_, wanted);
+    if (chosen_ && before->backend == wanted->backend && before->device_id == wanted->device_id) return true;
     failed = std::exchange(device_failed_, false);
   }
   // A context that the application may have set is kept, unless its device has failed.
   release(failed);
-  if (wanted.backend != BackendChoice::Cpu) {
+  if (wanted->backend != BackendChoice::Cpu) {
     std::string why;
     try {
-      std::shared_ptr<Device> device = finder_->open(element_, wanted.device_id, &why);
+      std::shared_ptr<Device> device = finder_->open(element_, wanted->device_id, &why);
       if (device) use(device, make_cuda_engine(device));
     } catch (const Error &e) {
       why = e.what();
     }
-    if (!cuda_engine_ && wanted.backend == BackendChoice::Cuda) {
+    if (!cuda_engine_ && wanted->backend == BackendChoice::Cuda) {
       release(true);
       GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND, ("backend=cuda found no usable CUDA device: %s", why.c_str()),
                         (nullptr));
@@ -111,8 +110,6 @@ bool Session::choose(const Configuration &wanted) {
   }
   std::lock_guard<std::mutex> guard(lock_);
   chosen_ = true;
-  chosen_backend_ = wanted.backend;
-  chosen_device_id_ = wanted.device_id;
   if (cuda_engine_)
     GST_INFO_OBJECT(element_, "filters on CUDA device %d", device_->id());
   else
@@ -131,12 +128,12 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
   const bool reported = std::exchange(device_failed_, true);
   finder_->abandon();
   chosen_ = false;  // the next start tries the device again
-  if (chosen_backend_ != BackendChoice::Auto) {
+  if (wanted_->backend != BackendChoice::Auto) {
     guard.unlock();
     if (!reported) post_error(element_, e);
     return nullptr;
   }
-  context_ = current->with(make_cpu_engine(context.info, threads_));
+  context_ = current->with(make_cpu_engine(context.info, wanted_->threads));
   failovers_++;
   cuda_engine_ = nullptr;
   const std::shared_ptr<const StreamContext> replacement = context_;
@@ -150,7 +147,7 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
 bool Session::find_memory_device() {
   if (allocation_needs().device) return true;
   std::string why = "it does not offer CUDA memory";
-  std::shared_ptr<Device> device = finder_->open(element_, chosen_device_id_, &why);
+  std::shared_ptr<Device> device = finder_->open(element_, wanted_->device_id, &why);
   if (!device) {
     if (std::exchange(memory_error_, why) != why)
       GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
@@ -239,7 +236,7 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
     std::shared_ptr<Engine> engine;
     {
       std::lock_guard<std::mutex> guard(lock_);
-      engine = cuda_engine_ ? cuda_engine_ : make_cpu_engine(info, threads_);
+      engine = cuda_engine_ ? cuda_engine_ : make_cpu_engine(info, wanted_->threads);
     }
     std::shared_ptr<const StreamContext> context;
     try {
@@ -476,7 +473,7 @@ bool Session::is_foreign(GstBuffer *buffer) const {
 }
 
 bool Session::follow(GstBuffer *buffer) {
-  std::shared_ptr<Device> device = finder_->follow(buffer, chosen_device_id_);
+  std::shared_ptr<Device> device = finder_->follow(buffer, wanted_->device_id);
   if (!device) {
     GST_CAT_LOG_OBJECT(gst_cuda_conv_performance, element_,
                        "CUDA memory of another device is copied through system memory");
@@ -511,11 +508,11 @@ int Session::device_in_use() const {
 guint Session::most_in_flight(guint64 device_ns) const {
   std::lock_guard<std::mutex> guard(lock_);
   if (!context_ || !context_->engine->cuda() || context_->has_stereo()) return 1;
-  const guint most = frames_in_flight_ ? frames_in_flight_ : kFramesThatPay;
+  const guint set = wanted_->frames_in_flight, most = set ? set : kFramesThatPay;
   if (device_ns > kSlowFilter) return std::min(most, 2u);
   const bool copies = !context_->cuda_in || !context_->cuda_out;
   const bool fast = device_ns > 0 && device_ns < kFastFilter;
-  return fast && !copies && !frames_in_flight_ ? kMostFramesInFlight : most;
+  return fast && !copies && !set ? kMostFramesInFlight : most;
 }
 
 GstClockTime Session::longest_wait() const {

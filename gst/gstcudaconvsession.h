@@ -46,7 +46,7 @@ class Session {
   Session(GstElement *element, const Properties &properties) : element_(element), properties_(properties) {}
 
   // NULL to READY: chooses device and backend. False, with an error message posted, where backend=cuda finds no device.
-  bool open() { return choose(*properties_.published()); }
+  bool open();
   // READY to NULL: gives up device and context.
   void close() { release(true); }
   // READY to PAUSED: chooses again where the properties have changed or the device has failed. Returns as open() does.
@@ -118,7 +118,6 @@ class Session {
   GstStructure *stats(const BackendStats &totals) const;
 
  private:
-  bool choose(const Configuration &wanted);
   void release(bool with_context);
   void use(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine);
   bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
@@ -141,13 +140,11 @@ class Session {
   bool started_ = false;
   std::shared_ptr<const StreamContext> context_;  // nullptr unless started_
   std::shared_ptr<Device> device_;  // the device of cuda_engine_, or of the CUDA memory that the CPU's results go to
-  std::shared_ptr<Engine> cuda_engine_;  // nullptr: the CPU filters
-  bool chosen_ = false;                  // device and engine are chosen, for these settings:
-  BackendChoice chosen_backend_ = BackendChoice::Auto;
-  int chosen_device_id_ = -1;
+  std::shared_ptr<Engine> cuda_engine_;          // nullptr: the CPU filters
+  std::shared_ptr<const Configuration> wanted_;  // the properties at the start, or when the device was opened
+  bool chosen_ = false;                          // device and engine are chosen, as `wanted_` asks
   bool device_failed_ = false;
   guint failovers_ = 0;
-  guint threads_ = 0, frames_in_flight_ = 0;  // the properties at the start
 
   std::atomic<guint> starts_{0};
 
