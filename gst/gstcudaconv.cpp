@@ -149,7 +149,6 @@ static GstStateChangeReturn gst_cuda_conv_change_state(GstElement *element, GstS
 
 static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  priv->path.start();
   priv->told = GST_FLOW_OK;
   // The pipeline may have forgotten the latency that the last start announced, or still count it.
   if (priv->longest_wait || priv->lookahead) priv->lookahead = GST_CLOCK_TIME_NONE;

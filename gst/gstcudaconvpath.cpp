@@ -63,10 +63,6 @@ int64_t end_of_gap(GstEvent *event, const GstSegment &segment, int64_t otherwise
 
 }  // namespace
 
-void Path::start() {
-  crop_ = Crop::Unknown;
-}
-
 void Path::stop() {
   GThread *watcher;
   {
@@ -83,6 +79,7 @@ void Path::stop() {
   ends_ = false;
   waiting_.clear();
   forget_waiting();
+  crop_ = Crop::Unknown;
   context_ = nullptr;
 }
 

@@ -21,8 +21,7 @@
 
 namespace cudaconv::gst {
 
-// For the thread that holds the stream lock of the sink pad, but for start() and stop(), which Flight::enter() keeps
-// apart from it.
+// For the thread that holds the stream lock of the sink pad, but for stop(), which Flight::enter() keeps apart from it.
 //
 // With roi-lookahead, frames wait here, and with them the events between them. A thread watches while any wait: it
 // takes the stream lock and lets the oldest frame go early where upstream has no buffer left to send the next one in.
@@ -42,7 +41,6 @@ class Path {
         forward_(forward) {}
   ~Path() { stop(); }
 
-  void start();
   void stop();
 
   // For GstBaseTransform's set_caps, after Session::configure().
