@@ -77,7 +77,6 @@ void Path::stop() {
   else if (watcher)
     g_thread_join(watcher);
   ends_ = false;
-  waiting_.clear();
   forget_waiting();
   crop_ = Crop::Unknown;
   context_ = nullptr;
@@ -122,7 +121,6 @@ void Path::take_context() {
   };
   if (now && context_ && selects_otherwise(now->settings.roi, context_->settings.roi)) {
     for (Waiting &waiting : waiting_) {
-      if (!waiting.frame) continue;
       session_.note_again(*now, waiting.frame.get(), trans_->segment, &waiting.regions);
       if (waiting_.empty()) return;  // a handler of a warning has stopped the element
     }
@@ -233,8 +231,7 @@ GstFlowReturn Path::send() {
   }
   return guarded(trans_, GST_FLOW_ERROR, [&] {
     try {
-      waiting_.push_back({std::move(in), nullptr, std::move(arrived_)});
-      frames_waiting_++;
+      waiting_.push_back({std::move(in), std::move(arrived_), {}});
       return let_due_go();
     } catch (...) {
       prepared_ = false;
@@ -256,7 +253,6 @@ bool Path::is_before(int64_t a, int64_t b) const {
 std::optional<RoiHistory::Span> Path::times_waiting() const {
   std::optional<RoiHistory::Span> times;
   for (const Waiting &waiting : waiting_) {
-    if (!waiting.frame) continue;
     const RoiHistory::Span at = {waiting.regions.time, waiting.regions.time};
     if (!times) times = at;
     times->add(at);
@@ -278,37 +274,36 @@ bool Path::is_due(const Waiting &waiting) const {
 
 // Whether upstream has no buffer left to send the next frame in.
 bool Path::is_short_of_buffers() {
-  if (frames_waiting_ > most_waiting_) return true;
+  if (waiting_.size() > most_waiting_) return true;
   GstBufferPool *pool = waiting_.front().frame->pool;
   if (pool != pool_.get()) {
     pool_.reset(pool ? GST_BUFFER_POOL(gst_object_ref(pool)) : nullptr);
     pool_size_ = pool ? most_buffers(pool) : 0;
     most_waiting_ = G_MAXSIZE;
   }
-  if (pool_size_ == 0 || frames_waiting_ < pool_size_) return false;
-  return std::count_if(waiting_.begin(), waiting_.end(),
-                       [&](const Waiting &w) { return w.frame && w.frame->pool == pool; }) >= pool_size_;
+  if (pool_size_ == 0 || waiting_.size() < pool_size_) return false;
+  return std::count_if(waiting_.begin(), waiting_.end(), [&](const Waiting &w) { return w.frame->pool == pool; }) >=
+         pool_size_;
 }
 
 // Lets the oldest frame go, and the events behind it. `if_due`: not where settings that have changed keep it waiting.
 GstFlowReturn Path::let_first_go(bool if_due) {
   std::list<Waiting> first;  // gone also where it cannot be filtered
   GstFlowReturn flow;
+  const auto take_first = [&] {
+    first.splice(first.begin(), waiting_, waiting_.begin());
+    events_.splice(events_.end(), first.front().events);
+  };
   if (waiting_.empty()) return GST_FLOW_OK;
-  frames_waiting_--;
   try {
     if (!std::exchange(prepared_, false)) prepare_for(waiting_.front().frame.get());
-    if (waiting_.empty()) return GST_FLOW_OK;
-    if (if_due && !is_due(waiting_.front())) {
-      frames_waiting_++;
-      return GST_FLOW_OK;
-    }
-    first.splice(first.begin(), waiting_, waiting_.begin());
-    flow = filter(std::move(first.front()));
+    if (waiting_.empty() || (if_due && !is_due(waiting_.front()))) return GST_FLOW_OK;
+    take_first();
+    flow = filter(std::move(first.front().frame), first.front().regions);
   } catch (...) {
     if (first.empty() && !waiting_.empty()) {
       session_.miss_regions(waiting_.front().regions.time);
-      waiting_.pop_front();
+      take_first();
     }
     forward_events();
     throw;
@@ -319,9 +314,9 @@ GstFlowReturn Path::let_first_go(bool if_due) {
 
 // Forwards events that no frame is before any more.
 void Path::forward_events() {
-  while (!waiting_.empty() && waiting_.front().event) {
-    Ref<GstEvent> event = std::move(waiting_.front().event);
-    waiting_.pop_front();
+  while (!events_.empty()) {
+    Ref<GstEvent> event = std::move(events_.front());
+    events_.pop_front();
     forward_(trans_, event.release());
   }
 }
@@ -350,16 +345,16 @@ void Path::let_all_go() {
 }
 
 void Path::flush() {
-  for (const Waiting &waiting : waiting_)
-    if (waiting.event && GST_EVENT_IS_STICKY(waiting.event.get()) &&
-        GST_EVENT_TYPE(waiting.event.get()) != GST_EVENT_CAPS)
-      gst_pad_store_sticky_event(trans_->srcpad, waiting.event.get());
-  waiting_.clear();
+  for (Waiting &waiting : waiting_) events_.splice(events_.end(), waiting.events);
+  for (const Ref<GstEvent> &event : events_)
+    if (GST_EVENT_IS_STICKY(event.get()) && GST_EVENT_TYPE(event.get()) != GST_EVENT_CAPS)
+      gst_pad_store_sticky_event(trans_->srcpad, event.get());
   forget_waiting();
 }
 
 void Path::forget_waiting() {
-  frames_waiting_ = 0;
+  waiting_.clear();
+  events_.clear();
   most_waiting_ = G_MAXSIZE;
   pool_.reset();
   pool_size_ = 0;
@@ -376,7 +371,7 @@ gboolean Path::take_event(GstEvent *event) {
   const bool is_gap = GST_EVENT_TYPE(event) == GST_EVENT_GAP;
   if (is_gap) now_ = end_of_gap(event, trans_->segment, now_);
   flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] {
-    waiting_.push_back({nullptr, std::move(taken), {}});
+    waiting_.back().events.push_back(std::move(taken));
     return let_due_go(is_gap);
   }));
   return TRUE;
@@ -493,7 +488,7 @@ void Path::look_for_standstill() {
     if (GST_STATE(trans_) != GST_STATE_PLAYING && flight_.pushed()) came_ = g_get_monotonic_time();  // a pause
     const bool is_long = g_get_monotonic_time() - came_ >= kVeryLong;
     const bool asks = pool_size_ && is_plain(pool_.get()), stands = asks ? is_empty(pool_.get()) : is_long;
-    if (stands && asks) most_waiting_ = frames_waiting_ - 1;
+    if (stands && asks) most_waiting_ = waiting_.size() - 1;
     const auto let_go = [&] {
       session_.count_early(asks ? kShort : kStands);
       return let_first_go();
@@ -557,16 +552,15 @@ GstFlowReturn Path::drop(GstBuffer *buffer) {
 }
 
 // Filters or passes on a frame by way of Flight. Marks discontinuities: the base class does so only for what it pushes.
-GstFlowReturn Path::filter(Waiting item) {
-  Ref<GstBuffer> in = std::move(item.frame);
+GstFlowReturn Path::filter(Ref<GstBuffer> in, const FrameRegions &frame_regions) {
   const std::shared_ptr<const StreamContext> context = context_;
   if (!context) return GST_FLOW_NOT_NEGOTIATED;
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
   if ((gst_base_transform_is_passthrough(trans_) && context->passthrough()) || empty_gap) return pass(std::move(in));
   const RoiSettings &roi = context->settings.roi;
   bool marked;
-  RoiList regions = session_.regions_in_force(*context, item.regions, trans_->segment, &marked);
-  session_.count_frame(*context, item.regions, marked);
+  RoiList regions = session_.regions_in_force(*context, frame_regions, trans_->segment, &marked);
+  session_.count_frame(*context, frame_regions, marked);
   if (context_ != context) return GST_FLOW_OK;  // a handler of a message has stopped the element: no frame leaves
   // With mask=identity no frame is dropped, whether it is passed on or copied to other memory.
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Drop && !context->is_identity()) return drop(in.get());

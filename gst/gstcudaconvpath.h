@@ -66,11 +66,11 @@ class Path {
  private:
   // Handling of GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
   enum class Crop { Unknown, Taken, Copied };
-  // A frame, or an event between frames.
+  // A frame, and the events between it and the next one.
   struct Waiting {
     Ref<GstBuffer> frame;
-    Ref<GstEvent> event;
     FrameRegions regions;
+    std::list<Ref<GstEvent>> events;
   };
 
   bool passes(const StreamContext &context) const;
@@ -95,7 +95,7 @@ class Path {
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
   GstFlowReturn drop(GstBuffer *buffer);
-  GstFlowReturn filter(Waiting item);
+  GstFlowReturn filter(Ref<GstBuffer> in, const FrameRegions &frame_regions);
 
   void watch();
   GstClockTimeDiff lateness_of(GstBuffer *frame) const;
@@ -115,8 +115,8 @@ class Path {
   GstBuffer *arriving_ = nullptr;                 // that frame, where all that wait leave before it
   bool prepared_ = false;                         // prepare_for() has been called for the next frame to leave
 
-  std::list<Waiting> waiting_;  // oldest first; the first one is a frame
-  size_t frames_waiting_ = 0;
+  std::list<Waiting> waiting_;          // oldest first
+  std::list<Ref<GstEvent>> events_;     // behind the frame that leaves
   int64_t now_ = 0;                     // the stream time up to which all frames have come
   size_t most_waiting_ = G_MAXSIZE;     // frames that leave upstream a buffer, as far as is known
   Ref<GstBufferPool> pool_;             // of the oldest frame
