@@ -250,13 +250,9 @@ bool Path::is_before(int64_t a, int64_t b) const {
 }
 
 // The first and the last of the times of waiting frames: not always those that came first and last.
-std::optional<RoiHistory::Span> Path::times_waiting() const {
-  std::optional<RoiHistory::Span> times;
-  for (const Waiting &waiting : waiting_) {
-    const RoiHistory::Span at = {waiting.regions.time, waiting.regions.time};
-    if (!times) times = at;
-    times->add(at);
-  }
+RoiHistory::Span Path::times_waiting() const {
+  RoiHistory::Span times;
+  for (const Waiting &waiting : waiting_) times.add(waiting.regions.time);
   return times;
 }
 

@@ -12,7 +12,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "gstcudaconvallocation.h"
@@ -84,7 +83,7 @@ class Path {
   GstFlowReturn prepare(bool is_discont, Ref<GstBuffer> buffer);
   void note_arrival(GstBuffer *frame);
   bool is_before(int64_t a, int64_t b) const;
-  std::optional<RoiHistory::Span> times_waiting() const;
+  RoiHistory::Span times_waiting() const;
   bool ends_frames(GstEvent *event) const;
   void forget_waiting();
   bool is_due(const Waiting &waiting) const;

@@ -42,7 +42,7 @@ void RoiHistory::Span::add(const Span &other) {
 
 // Whether what came with frames of these times is in force at any time of `span`.
 bool RoiHistory::Span::is_in_force(const Span &span, RoiTimes times) const {
-  return is_within(span.last, first, times.before) && is_within(last, span.first, times.after);
+  return !empty() && is_within(span.last, first, times.before) && is_within(last, span.first, times.after);
 }
 
 void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
@@ -71,8 +71,8 @@ void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
   if (mask.size() <= kMostMasks) return;
   std::vector<std::shared_ptr<const RoiMask>> all;
   Span at = mask[0].at;
-  for (const HeldMask &held : mask) {
-    all.push_back(held.mask);
+  for (const auto &held : mask) {
+    all.push_back(held.region);
     at.add(held.at);
   }
   mask.clear();
@@ -83,12 +83,12 @@ void RoiHistory::set_frame_size(FrameSize size) {
   if (!slices_.empty() && (size_.width != size.width || size_.height != size.height)) {
     std::vector<Slice> slices = slices_;
     for (Slice &slice : slices) {
-      for (Held &held : slice.region) held.region = rescaled(held.region, size_, size);
-      for (HeldMask &held : slice.mask) {
-        auto mask = std::make_shared<RoiMask>(*held.mask);
+      for (auto &held : slice.region) held.region = rescaled(held.region, size_, size);
+      for (auto &held : slice.mask) {
+        auto mask = std::make_shared<RoiMask>(*held.region);
         mask->mask.box = rescaled(mask->mask.box, size_, size);
         mask->shorter_side = static_cast<int>(int64_t{mask->shorter_side} * size.height / size_.height);
-        held.mask = std::move(mask);
+        held.region = std::move(mask);
       }
     }
     slices_.swap(slices);
@@ -99,7 +99,7 @@ void RoiHistory::set_frame_size(FrameSize size) {
 void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse,
                      const RoiList *before) {
   const auto counts = [&](const Span &at) {
-    return before || at.is_in_force(open, times) || at.is_in_force({time, time}, times);
+    return before || at.is_in_force(open, times) || at.is_in_force(time, times);
   };
   RoiList dropped = before ? *before : RoiList();
   const auto is_dropped = [&](const Span &at, auto &all, const auto &one) {
@@ -111,12 +111,12 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
   std::vector<Slice> slices;
   for (const Slice &slice : slices_) {
     Slice left = {slice.begin, {}, {}, {}};
-    for (const Held &held : slice.region)
+    for (const auto &held : slice.region)
       if (counts(held.at) && !is_dropped(held.at, dropped.region, held.region)) left.region.push_back(held);
-    for (const HeldMask &held : slice.mask)
-      if (counts(held.at) && !is_dropped(held.at, dropped.mask, held.mask)) left.mask.push_back(held);
-    if (slice.everywhere && counts(*slice.everywhere)) left.everywhere = slice.everywhere;
-    if (!left.region.empty() || !left.mask.empty() || left.everywhere) slices.push_back(std::move(left));
+    for (const auto &held : slice.mask)
+      if (counts(held.at) && !is_dropped(held.at, dropped.mask, held.region)) left.mask.push_back(held);
+    if (counts(slice.everywhere)) left.everywhere = slice.everywhere;
+    if (!left.region.empty() || !left.mask.empty() || !left.everywhere.empty()) slices.push_back(std::move(left));
   }
   if (!found.region.empty() || !found.mask.empty() || found.everywhere) {
     const uint64_t length = std::max(times.before, times.after) / kSlices;
@@ -124,13 +124,9 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
       return is_within(s.begin, time, length) && is_within(time, s.begin, length);
     });
     if (slice == slices.end()) slice = slices.insert(slices.end(), {time, {}, {}, {}});
-    const Span at = {time, time};
-    for (const Region &region : found.region) slice->region.push_back({region, at});
-    for (const auto &mask : found.mask) slice->mask.push_back({mask, at});
-    if (found.everywhere) {
-      if (!slice->everywhere) slice->everywhere = at;
-      slice->everywhere->add(at);
-    }
+    for (const Region &region : found.region) slice->region.push_back({region, time});
+    for (const auto &mask : found.mask) slice->mask.push_back({mask, time});
+    if (found.everywhere) slice->everywhere.add(time);
     slice->reduce(ellipse, size_);
   }
   slices_.swap(slices);
@@ -138,14 +134,14 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
 
 RoiList RoiHistory::in_force(int64_t time, RoiTimes times, const RoiList &own) const {
   RoiList list = own;
-  const Span now = {time, time};
   for (const Slice &slice : slices_) {
-    for (const Held &held : slice.region)
-      if (held.at.is_in_force(now, times)) list.region.push_back(held.region);
-    for (const HeldMask &held : slice.mask)
-      if (held.at.is_in_force(now, times) && std::find(own.mask.begin(), own.mask.end(), held.mask) == own.mask.end())
-        list.mask.push_back(held.mask);
-    list.everywhere |= slice.everywhere && slice.everywhere->is_in_force(now, times);
+    for (const auto &held : slice.region)
+      if (held.at.is_in_force(time, times)) list.region.push_back(held.region);
+    for (const auto &held : slice.mask)
+      if (held.at.is_in_force(time, times) &&
+          std::find(own.mask.begin(), own.mask.end(), held.region) == own.mask.end())
+        list.mask.push_back(held.region);
+    list.everywhere |= slice.everywhere.is_in_force(time, times);
   }
   std::sort(list.region.begin(), list.region.end(), precedes);
   list.region.erase(std::unique(list.region.begin(), list.region.end()), list.region.end());

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "gstcudaconvroishape.h"
@@ -31,10 +30,13 @@ class RoiHistory {
   // Sets the size of the frames to come, and scales the regions that are held to it.
   void set_frame_size(FrameSize size);
 
-  // The first and the last of some times.
+  // The first and the last of some times, or of none.
   struct Span {
-    int64_t first, last;
+    int64_t first = INT64_MAX, last = INT64_MIN;
 
+    Span() = default;
+    Span(int64_t time) : first(time), last(time) {}
+    bool empty() const { return first > last; }
     void add(const Span &other);
     bool is_in_force(const Span &span, RoiTimes times) const;
   };
@@ -51,19 +53,16 @@ class RoiHistory {
 
  private:
   // A region, and the times of the frames that it came with.
+  template <typename T>
   struct Held {
-    Region region;
-    Span at;
-  };
-  struct HeldMask {
-    std::shared_ptr<const RoiMask> mask;
+    T region;
     Span at;
   };
   struct Slice {
     int64_t begin;
-    std::vector<Held> region;
-    std::vector<HeldMask> mask;
-    std::optional<Span> everywhere;  // frames all of which is a region
+    std::vector<Held<Region>> region;
+    std::vector<Held<std::shared_ptr<const RoiMask>>> mask;
+    Span everywhere;  // of frames all of which is a region
 
     void reduce(bool ellipse, FrameSize frame);
   };

@@ -323,7 +323,7 @@ std::string Session::find_regions(const StreamContext &context, GstBuffer *buffe
 }
 
 FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
-                                   std::optional<RoiHistory::Span> waiting) {
+                                   const RoiHistory::Span &waiting) {
   if (!context) return {};
   const RoiSettings &roi = context->settings.roi;
   if (!roi.holds_metas()) forget_regions();
@@ -354,14 +354,13 @@ void Session::note_again(const StreamContext &context, GstBuffer *buffer, const 
   }
 }
 
-void Session::hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
+void Session::hold(const StreamContext &context, const GstSegment &segment, const RoiHistory::Span &waiting,
                    const FrameRegions &frame, const RoiList *before) {
   const RoiSettings &roi = context.settings.roi;
   if (!roi.holds_metas()) return;
   held_.set_frame_size(frame_size(context.info));
-  const int64_t last = last_time_.value_or(frame.time);
-  RoiHistory::Span open = {last, last};
-  if (waiting) open.add(*waiting);
+  RoiHistory::Span open = waiting;
+  open.add(last_time_.value_or(frame.time));
   held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, before);
 }
 
@@ -369,7 +368,7 @@ RoiList Session::regions_in_force(const StreamContext &context, const FrameRegio
                                   bool *marked) {
   const RoiTimes times = times_of(context.settings.roi, segment);
   RoiList list = times.before || times.after ? held_.in_force(frame.time, times, frame.own) : frame.own;
-  list.everywhere |= missed_ && missed_->is_in_force({frame.time, frame.time}, times);
+  list.everywhere |= missed_.is_in_force(frame.time, times);
   const double grow = context.settings.roi.grow;
   const auto is_seen = [&](const Region &r) { return !is_outside(grown(r, grow), frame_size(context.info)); };
   const auto is_mask_seen = [&](const auto &m) { return is_seen(m->mask.box); };
@@ -405,14 +404,9 @@ void Session::miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcep
   miss_regions(*last_time_);
 }
 
-void Session::miss_regions(int64_t time) noexcept {
-  if (!missed_) missed_ = {time, time};
-  missed_->add({time, time});
-}
-
 void Session::forget_regions() {
   held_.clear();
-  missed_.reset();
+  missed_ = {};
 }
 
 bool is_other_stream(GstEvent *event, GstPad *sinkpad) {

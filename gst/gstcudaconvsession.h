@@ -69,7 +69,7 @@ class Session {
   // Notes the regions that come with a frame of this segment. To be called for every frame, also for one that is
   // dropped. `context` is nullptr where there are no caps. `waiting`: the times of the frames that still wait.
   FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
-                            std::optional<RoiHistory::Span> waiting);
+                            const RoiHistory::Span &waiting);
   // Notes the regions of a frame once more, for other settings, instead of those that were noted of it. If that fails,
   // warns, and all of the frame is a region.
   void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment, FrameRegions *frame);
@@ -77,7 +77,7 @@ class Session {
   // be in force, all of each frame is a region.
   void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
   // The same for a frame at `time` that waited.
-  void miss_regions(int64_t time) noexcept;
+  void miss_regions(int64_t time) noexcept { missed_.add(time); }
   // The regions in force for a frame that leaves, from the metas of all frames that count. `*marked` is set if any of
   // them is in the picture.
   RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
@@ -128,7 +128,7 @@ class Session {
   void complain_of_regions(const std::string &text);
   std::string find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
   void post_report(Ref<GstStructure> report);
-  void hold(const StreamContext &context, const GstSegment &segment, std::optional<RoiHistory::Span> waiting,
+  void hold(const StreamContext &context, const GstSegment &segment, const RoiHistory::Span &waiting,
             const FrameRegions &frame, const RoiList *before = nullptr);
   void forget_regions();
 
@@ -156,8 +156,8 @@ class Session {
   std::optional<int64_t> last_time_;  // of the last frame
   bool stream_starts_ = false;        // no segment of the latest stream has come
   RoiTypeWatch type_watch_;
-  std::optional<RoiHistory::Span> missed_;  // the times of frames whose regions are not known
-  std::set<std::string> complaints_;        // warnings posted, and properties that need none
+  RoiHistory::Span missed_;           // the times of frames whose regions are not known
+  std::set<std::string> complaints_;  // warnings posted, and properties that need none
   struct Warning {
     std::string text;
     gint64 at;  // microseconds

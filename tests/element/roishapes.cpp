@@ -171,12 +171,12 @@ GST_START_TEST(no_held_region_is_lost) {
         found.region.push_back(random_region(random, 1000, 9, false));
         seen.emplace_back(time, found.region.back());
       }
-      history.add(found, time, {time, time}, {kHold, kHold}, false);
+      history.add(found, time, time, {kHold, kHold}, false);
       fail_unless(history.in_force(time, {kHold, kHold}, {}).region.size() <=
                   std::max<size_t>(RoiHistory::kMostRegions, 3 * count));
     }
     for (const int64_t time : {900, 8000, 8001, 8400, 8401, 8800, 8801}) {
-      history.add({}, time, {time, time}, {kHold, kHold}, false);
+      history.add({}, time, time, {kHold, kHold}, false);
       const RoiList list = history.in_force(time, {kHold, kHold}, {});
       size_t in_force = 0;
       for (size_t i = 0; i < seen.size(); i++) {
