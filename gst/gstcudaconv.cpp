@@ -228,10 +228,8 @@ static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDire
 static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
                                           GstCaps *othercaps) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  if (direction == GST_PAD_SRC) return fixate_same_memory(caps, othercaps);
-  const Mask mask = priv->properties.published()->settings.filter.mask;
-  return fixate_output(GST_BASE_TRANSFORM_SRC_PAD(trans), caps, othercaps, priv->session.device_in_use(),
-                       mask == Mask::Identity);
+  const bool keeps = direction == GST_PAD_SRC || priv->properties.published()->settings.filter.mask == Mask::Identity;
+  return fixate_memory(GST_BASE_TRANSFORM_SRC_PAD(trans), caps, othercaps, keeps ? -1 : priv->session.device_in_use());
 }
 
 // The size of a frame. Rows of the frame that it is made of may have gaps, so that size does not count.

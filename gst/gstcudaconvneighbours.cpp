@@ -56,13 +56,9 @@ GstCaps *fixate(GstCaps *caps, GstCaps *othercaps, bool cuda) {
 
 }  // namespace
 
-GstCaps *fixate_same_memory(GstCaps *caps, GstCaps *othercaps) {
-  return fixate(caps, othercaps, is_cuda_caps(caps));
-}
-
-GstCaps *fixate_output(GstPad *srcpad, GstCaps *caps, GstCaps *othercaps, int device, bool keep_memory) {
+GstCaps *fixate_memory(GstPad *srcpad, GstCaps *caps, GstCaps *othercaps, int device) {
   bool cuda = is_cuda_caps(caps);
-  if (device >= 0 && !keep_memory) {
+  if (device >= 0) {
     const Ref<GstQuery> query(
         gst_query_new_custom(GST_QUERY_CUSTOM, gst_structure_new(kDeviceQuery, "device-id", G_TYPE_INT, -1, nullptr)));
     int theirs = -1;
