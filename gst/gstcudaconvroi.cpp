@@ -243,16 +243,18 @@ void RoiCounts::reset() {
   begin_.reset();
 }
 
-void RoiCounts::add(guint64 Counts::*count) {
+void RoiCounts::add_early() {
   std::lock_guard<std::mutex> guard(lock_);
-  all_.*count += 1;
-  since_.*count += 1;
+  all_.early++;
+  since_.early++;
 }
 
-void RoiCounts::add_regions(guint64 regions, const RoiTypeCounts &types) {
+void RoiCounts::add_frame(bool marked, guint64 regions, const RoiTypeCounts &types) {
   std::lock_guard<std::mutex> guard(lock_);
-  all_.regions += regions;
-  since_.regions += regions;
+  for (Counts *counts : {&all_, &since_}) {
+    (marked ? counts->marked : counts->unmarked)++;
+    counts->regions += regions;
+  }
   for (const auto &[type, count] : types) {
     std::string field = field_of(type);
     if (all_.types.size() >= kMostTypes && !all_.types.count(field)) field = kOtherTypes;

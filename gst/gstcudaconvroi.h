@@ -118,10 +118,9 @@ class RoiTypeWatch {
 class RoiCounts {
  public:
   void reset();
-  void add_regions(guint64 regions, const RoiTypeCounts &types);
-  // One that leaves, with or without a region in force.
-  void add_frame(bool marked) { add(marked ? &Counts::marked : &Counts::unmarked); }
-  void add_early() { add(&Counts::early); }
+  // A frame that leaves, with or without a region in force, and the regions that came with it.
+  void add_frame(bool marked, guint64 regions, const RoiTypeCounts &types);
+  void add_early();
 
   // Adds all counts since reset() to the structure.
   void add_to(GstStructure *structure) const;
@@ -136,7 +135,6 @@ class RoiCounts {
     guint64 marked = 0, unmarked = 0, early = 0, regions = 0;
     RoiTypeCounts types;
   };
-  void add(guint64 Counts::*count);
   static void write(const Counts &counts, GstStructure *structure);
 
   mutable std::mutex lock_;       // guards the members below

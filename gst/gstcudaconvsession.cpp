@@ -380,10 +380,7 @@ RoiList Session::regions_in_force(const StreamContext &context, const FrameRegio
 void Session::count_frame(const StreamContext &context, const FrameRegions &frame, bool marked) {
   const RoiSettings &roi = context.settings.roi;
   Ref<GstStructure> report(roi.report ? counts_.report(frame.time, false) : nullptr);
-  if (roi.meta) {
-    counts_.add_frame(marked);
-    counts_.add_regions(frame.own.region.size() + frame.own.mask.size(), frame.types);
-  }
+  if (roi.meta) counts_.add_frame(marked, frame.own.region.size() + frame.own.mask.size(), frame.types);
   if (!roi.report) counts_.restart_reports();
   post_report(std::move(report));  // last: a handler may start the element again, which forgets the counts
 }
