@@ -208,15 +208,18 @@ class CudaDeviceFinder : public DeviceFinder {
       if (!reason.empty()) *why += ": " + reason;
       return nullptr;
     }
-    if (made) announce(element, found);
+    if (made) {
+      keep(found);
+      GstContext *offer = gst_context_new_cuda_context(found);
+      gst_element_post_message(element, gst_message_new_have_context(GST_OBJECT_CAST(element), offer));
+    }
     return make_device(found);
   }
 
   std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) override {
     GstCudaContext *context = GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
     if (device_id >= 0 && device_of(context) != device_id) return nullptr;
-    std::lock_guard<std::mutex> guard(lock_);
-    gst_object_replace(reinterpret_cast<GstObject **>(&context_), GST_OBJECT_CAST(context));
+    keep(context);
     return make_device(context);
   }
 
@@ -241,14 +244,9 @@ class CudaDeviceFinder : public DeviceFinder {
   }
 
  private:
-  // Keeps a context that neither neighbours nor the application had, and offers it to them.
-  void announce(GstElement *element, GstCudaContext *context) {
-    {
-      std::lock_guard<std::mutex> guard(lock_);
-      gst_object_replace(reinterpret_cast<GstObject **>(&context_), GST_OBJECT_CAST(context));
-    }
-    GstContext *offer = gst_context_new_cuda_context(context);
-    gst_element_post_message(element, gst_message_new_have_context(GST_OBJECT_CAST(element), offer));
+  void keep(GstCudaContext *context) {
+    std::lock_guard<std::mutex> guard(lock_);
+    gst_object_replace(reinterpret_cast<GstObject **>(&context_), GST_OBJECT_CAST(context));
   }
 
   static std::shared_ptr<Device> make_device(GstCudaContext *context) {
