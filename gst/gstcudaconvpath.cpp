@@ -554,8 +554,8 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in, const FrameRegions &frame_regions)
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
   if ((gst_base_transform_is_passthrough(trans_) && context->passthrough()) || empty_gap) return pass(std::move(in));
   const RoiSettings &roi = context->settings.roi;
-  bool marked;
-  RoiList regions = session_.regions_in_force(*context, frame_regions, trans_->segment, &marked);
+  RoiList regions = session_.regions_in_force(*context, frame_regions, trans_->segment);
+  const bool marked = !regions.empty();
   session_.count_frame(*context, frame_regions, marked);
   if (context_ != context) return GST_FLOW_OK;  // a handler of a message has stopped the element: no frame leaves
   // With mask=identity no frame is dropped, whether it is passed on or copied to other memory.

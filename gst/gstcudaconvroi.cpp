@@ -62,7 +62,7 @@ FrameSize frame_size(const GstVideoInfo &info) {
 }
 
 RoiSelector::RoiSelector(const RoiSettings &settings, const GstVideoInfo &info)
-    : meta_(settings.meta), grow_(settings.grow) {
+    : frame_(frame_size(info)), meta_(settings.meta), grow_(settings.grow) {
   bool any = false;
   for (const std::string &type : split_types(settings.types)) {
     const bool excludes = type[0] == '!' || type[0] == '-';
@@ -73,24 +73,25 @@ RoiSelector::RoiSelector(const RoiSettings &settings, const GstVideoInfo &info)
   if (any) only_.clear();
   if (!settings.rectangles.empty()) {
     const std::vector<WrittenRegion> written = parse_regions(settings.rectangles);
-    for (size_t i = 0; i < written.size(); i++) add_fixed(written[i], i + 1, frame_size(info));
+    for (size_t i = 0; i < written.size(); i++) add_fixed(written[i], i + 1);
   }
   fixed_.active = meta_ || !settings.rectangles.empty();
   fixed_.ellipse = settings.shape == RoiShape::Ellipse;
   fixed_.invert = settings.invert;
-  look_for_outside(frame_size(info));
+  look_for_outside();
+  fixed_.region = in_picture({fixed_.region, {}, false}).region;
   const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
   fixed_.pixels.erase(std::remove_if(fixed_.pixels.begin(), fixed_.pixels.end(), is_empty), fixed_.pixels.end());
 }
 
 // Adds region `number` of the settings.
-void RoiSelector::add_fixed(const WrittenRegion &written, size_t number, FrameSize frame) {
+void RoiSelector::add_fixed(const WrittenRegion &written, size_t number) {
   std::vector<double> v;
   for (size_t i = 0; i < written.number.size(); i++) {
     const WrittenRegion::Number &n = written.number[i];
     constexpr double kFarthest = G_MAXINT;  // pixels
-    v.push_back(
-        std::clamp(n.percent ? n.value * (i % 2 ? frame.height : frame.width) / 100 : n.value, -kFarthest, kFarthest));
+    v.push_back(std::clamp(n.percent ? n.value * (i % 2 ? frame_.height : frame_.width) / 100 : n.value, -kFarthest,
+                           kFarthest));
   }
   if (!written.is_polygon()) {
     if ((v[2] < 1 && !written.number[2].percent) || (v[3] < 1 && !written.number[3].percent))
@@ -101,22 +102,21 @@ void RoiSelector::add_fixed(const WrittenRegion &written, size_t number, FrameSi
   }
   std::vector<Point> points;
   for (size_t i = 0; i < v.size(); i += 2) points.push_back({v[i], v[i + 1]});
-  fixed_.pixels.push_back(polygon_pixels(points, grow_, frame.width, frame.height));
+  fixed_.pixels.push_back(polygon_pixels(points, grow_, frame_.width, frame_.height));
 }
 
 // Complains if all regions of the settings lie outside the picture.
-void RoiSelector::look_for_outside(FrameSize frame) {
-  const auto outside = [&](const Region &r) { return is_outside(grown(r, grow_), frame); };
+void RoiSelector::look_for_outside() {
   const std::vector<Region> &all = fixed_.region;
   if ((all.empty() && fixed_.pixels.empty()) || meta_ || fixed_.invert) return;
-  if (!std::all_of(all.begin(), all.end(), outside)) return;
+  if (!in_picture({all, {}, false}).empty()) return;
   for (const auto &polygon : fixed_.pixels)
     if (!polygon->run.empty()) return;
   const Region &r = all.empty() ? fixed_.pixels[0]->box : all[0];
   complaint_ = std::string("nothing is filtered: all ") + (fixed_.pixels.empty() ? "rectangles" : "regions") +
                " of roi, such as " + std::string(all.empty() ? "the polygon within " : "") + std::to_string(r.x) + "," +
                std::to_string(r.y) + "," + std::to_string(r.width) + "," + std::to_string(r.height) +
-               ", lie outside the picture of " + std::to_string(frame.width) + "x" + std::to_string(frame.height) +
+               ", lie outside the picture of " + std::to_string(frame_.width) + "x" + std::to_string(frame_.height) +
                (fixed_.pixels.empty() ? "" : " or have none of its pixels");
 }
 
@@ -144,32 +144,38 @@ RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts
   return list;
 }
 
+// Regions outside the frame are dropped here: they would be rounded up to a pixel of a subsampled plane.
+RoiList RoiSelector::in_picture(const RoiList &regions) const {
+  RoiList list;
+  list.everywhere = regions.everywhere;
+  for (const Region &given : regions.region) {
+    const Region region = grown(given, grow_);
+    if (!is_outside(region, frame_)) list.region.push_back(region);
+  }
+  for (const auto &given : regions.mask) {
+    auto mask = grow_ > 0 ? grown(*given, grow_, frame_) : given;
+    if (mask && !is_outside(mask->mask, frame_)) list.mask.push_back(std::move(mask));
+  }
+  return list;
+}
+
 RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const {
-  const FrameSize frame = frame_size(info);
   RoiSelection selection;
   selection.regions = fixed_;
   Regions &regions = selection.regions;
-  regions.region.clear();
   if (has_fields(info)) {
     regions.first_row = GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 1 : 0;
     regions.row_step = 2;
   }
-  // Regions outside the frame are dropped here: they would be rounded up to a pixel of a subsampled plane.
-  const auto add = [&](const Region &given) {
-    const Region region = grown(given, grow_);
-    if (!is_outside(region, frame)) regions.region.push_back(region);
-  };
   if (found.everywhere) {
     regions.ellipse = false;
+    regions.region.clear();
     regions.pixels.clear();
-    if (!regions.invert) add({0, 0, frame.width, frame.height});
+    if (!regions.invert) regions.region.push_back(grown(Region{0, 0, frame_.width, frame_.height}, grow_));
     return selection;
   }
-  std::for_each(fixed_.region.begin(), fixed_.region.end(), add);
-  std::for_each(found.region.begin(), found.region.end(), add);
-  for (const auto &given : found.mask) {
-    const std::shared_ptr<const RoiMask> mask = grow_ > 0 ? grown(*given, grow_, frame) : given;
-    if (!mask || is_outside(mask->mask.box, frame)) continue;
+  regions.region.insert(regions.region.end(), found.region.begin(), found.region.end());
+  for (const auto &mask : found.mask) {
     regions.mask.push_back(mask->mask);
     selection.mask_side.push_back(mask->shorter_side);
   }
@@ -202,7 +208,7 @@ std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const 
     wanted_ = roi.types;
   }
   if (!roi.meta || roi.types.empty()) return {};
-  if (!found.region.empty() || !found.mask.empty() || found.everywhere) {
+  if (!found.empty()) {
     matched_ = true;
     first_.reset();
     seen_.clear();

@@ -74,17 +74,21 @@ class RoiSelector {
   // the regions by type in `types`.
   RoiList find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const;
 
-  // The part of `buffer` that is filtered: the regions `found` and the settings' regions, both enlarged by roi-grow.
+  // What of the regions is in the picture, enlarged by roi-grow.
+  RoiList in_picture(const RoiList &regions) const;
+
+  // The part of `buffer` that is filtered: the settings' regions and the regions `found`, which in_picture() returned.
   RoiSelection select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;
 
  private:
-  void add_fixed(const WrittenRegion &written, size_t number, FrameSize frame);
-  void look_for_outside(FrameSize frame);
+  void add_fixed(const WrittenRegion &written, size_t number);
+  void look_for_outside();
   bool wants(const std::vector<const char *> &labels) const;
 
-  Regions fixed_;  // of the settings; polygons have grown, rectangles have not
-  bool meta_;
-  double grow_;
+  const FrameSize frame_;
+  const bool meta_;
+  const double grow_;
+  Regions fixed_;                        // of the settings, enlarged by roi-grow
   std::vector<std::string> only_, but_;  // types; `only_` empty: any
   std::string complaint_;
 };

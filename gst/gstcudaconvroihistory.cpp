@@ -118,7 +118,7 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
     if (counts(slice.everywhere)) left.everywhere = slice.everywhere;
     if (!left.region.empty() || !left.mask.empty() || !left.everywhere.empty()) slices.push_back(std::move(left));
   }
-  if (!found.region.empty() || !found.mask.empty() || found.everywhere) {
+  if (!found.empty()) {
     const uint64_t length = std::max(times.before, times.after) / kSlices;
     auto slice = std::find_if(slices.begin(), slices.end(), [&](const Slice &s) {
       return is_within(s.begin, time, length) && is_within(time, s.begin, length);

@@ -118,6 +118,23 @@ bool is_outside(const Region &region, FrameSize frame) {
   return clipped(bounds_of(region), frame).empty();
 }
 
+bool is_outside(const RegionMask &mask, FrameSize frame) {
+  const Box box = clipped(box_of(mask.box), frame);
+  if (box.empty()) return true;
+  // The sample that the centre of a pixel is on, counted from the start of the mask.
+  const auto sample = [](int64_t pixel, int64_t count, int64_t length) {
+    return (2 * pixel + 1) * count / (2 * length);
+  };
+  const int64_t left = sample(box.left - mask.box.x, mask.width, mask.box.width);
+  const int64_t right = sample(box.right - 1 - mask.box.x, mask.width, mask.box.width);
+  const int64_t bottom = sample(box.bottom - 1 - mask.box.y, mask.height, mask.box.height);
+  for (int64_t y = sample(box.top - mask.box.y, mask.height, mask.box.height); y <= bottom; y++) {
+    const auto row = mask.member.begin() + y * mask.width;
+    if (std::any_of(row + left, row + right + 1, [](uint8_t member) { return member != 0; })) return false;
+  }
+  return true;
+}
+
 Region rectangle_around(double left, double top, double right, double bottom) {
   constexpr double kRounding = 0x1p-20;  // of products such as 33.3 per cent of 1000
   const auto first = [&](double v) { return static_cast<int64_t>(std::floor(v + kRounding)); };

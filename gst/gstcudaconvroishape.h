@@ -21,6 +21,8 @@ struct RoiList {
   std::vector<Region> region;
   std::vector<std::shared_ptr<const RoiMask>> mask;
   bool everywhere = false;  // a meta that cannot be read marks a part of the frame: all of it is a region
+
+  bool empty() const { return region.empty() && mask.empty() && !everywhere; }
 };
 
 struct FrameSize {
@@ -29,6 +31,10 @@ struct FrameSize {
 
 // Whether no pixel of the frame can be in the region. An empty region is outside of every frame.
 bool is_outside(const Region &region, FrameSize frame);
+
+// Whether no pixel of the frame is a member of the mask. Where the mask has more samples than pixels, samples between
+// the centres of pixels count too.
+bool is_outside(const RegionMask &mask, FrameSize frame);
 
 // The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.
 Region rectangle_around(double left, double top, double right, double bottom);

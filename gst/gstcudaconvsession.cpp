@@ -364,17 +364,11 @@ void Session::hold(const StreamContext &context, const GstSegment &segment, cons
   held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, before);
 }
 
-RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
-                                  bool *marked) {
+RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment) {
   const RoiTimes times = times_of(context.settings.roi, segment);
   RoiList list = times.before || times.after ? held_.in_force(frame.time, times, frame.own) : frame.own;
   list.everywhere |= missed_.is_in_force(frame.time, times);
-  const double grow = context.settings.roi.grow;
-  const auto is_seen = [&](const Region &r) { return !is_outside(grown(r, grow), frame_size(context.info)); };
-  const auto is_mask_seen = [&](const auto &m) { return is_seen(m->mask.box); };
-  *marked = list.everywhere || std::any_of(list.region.begin(), list.region.end(), is_seen) ||
-            std::any_of(list.mask.begin(), list.mask.end(), is_mask_seen);
-  return list;
+  return context.roi.in_picture(list);
 }
 
 void Session::count_frame(const StreamContext &context, const FrameRegions &frame, bool marked) {

@@ -78,10 +78,9 @@ class Session {
   void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
   // The same for a frame at `time` that waited.
   void miss_regions(int64_t time) noexcept { missed_.add(time); }
-  // The regions in force for a frame that leaves, from the metas of all frames that count. `*marked` is set if any of
-  // them is in the picture.
-  RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
-                           bool *marked);
+  // The regions in force for a frame that leaves, from the metas of all frames that count, as far as they are in the
+  // picture.
+  RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment);
   // Counts a frame that leaves and the regions that came with it, and posts the message of roi-report if it is time.
   void count_frame(const StreamContext &context, const FrameRegions &frame, bool marked);
   // Counts a frame that leaves before its look-ahead is over. The first time for each reason, posts a warning.

@@ -309,6 +309,28 @@ GST_START_TEST(segmentations_grow) {
 }
 GST_END_TEST;
 
+// No region is in force for a frame that has an object beside the picture alone: one that is wide grows by its height,
+// and the rectangle around samples that are not whole pixels may reach into the picture.
+GST_START_TEST(objects_beside_the_picture_mark_no_frame) {
+  Random random = seeded();
+  const struct {
+    Region box;
+    int first, end;  // columns of samples
+    const char *settings;
+  } cases[] = {{{-kWidth, 0, kWidth, kHeight}, 8, 17, "roi-grow=1"}, {{-7, 5, 61, 43}, 0, 2, ""}};
+  for (const auto &c : cases) {
+    Harness h(std::string("mask=gauss5 roi-meta=true roi-unmarked=filter ") + c.settings, gray());
+    const Ref<GstBuffer> in = random_frame(gray(), random);
+    Segmentation s;
+    s.box = c.box;
+    s.value = [&](int x, int y) { return x >= c.first && x < c.end && y == 5; };
+    s.attach(in.get());
+    const Ref<GstBuffer> out = h.filter(in.get());
+    check_pixels(in.get(), out.get(), "mask=gauss5", [](int, int) { return Want::Filtered; });
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(segmentations_are_held) {
   for (const Region &box : {Region{0, 0, kWidth, kHeight}, Region{-7, 5, 61, 43}, Region{-7, 5, 60, 40}}) {
     Random random = seeded();
@@ -411,6 +433,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, values_of_segmentations_are_regions);
   tcase_add_test(tc, classes_name_the_background);
   tcase_add_test(tc, segmentations_grow);
+  tcase_add_test(tc, objects_beside_the_picture_mark_no_frame);
   tcase_add_test(tc, segmentations_are_held);
   tcase_add_test(tc, objects_are_filtered_by_their_size);
   tcase_add_test(tc, many_values_take_bounded_time);

@@ -122,8 +122,36 @@ GST_START_TEST(a_region_without_a_pixel_is_outside) {
                           Region{10, -20, 2, 40, 1.57}})
     fail_if(is_outside(r, frame), "%s", text_of(r).c_str());
   // Regions that reach into the frame only with rotation, or only without.
-  fail_unless(is_outside({-20, 20, 24, 2, 1.5707963}, frame));
-  fail_if(is_outside({-3, -5, 2, 24, 1.5707963}, frame));
+  fail_unless(is_outside(Region{-20, 20, 24, 2, 1.5707963}, frame));
+  fail_if(is_outside(Region{-3, -5, 2, 24, 1.5707963}, frame));
+}
+GST_END_TEST;
+
+// Its members count, not its rectangle. Pixels are members by their centres.
+GST_START_TEST(a_mask_without_a_pixel_is_outside) {
+  Random random = seeded();
+  const FrameSize frame = {20, 12};
+  int outside = 0;
+  for (int turn = 0; turn < 4000; turn++) {
+    RegionMask mask;
+    mask.box = random_region(random, 25, 30, false);
+    mask.width = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.width));
+    mask.height = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.height));
+    mask.member.resize(static_cast<size_t>(mask.width) * mask.height);
+    mask.member[random() % mask.member.size()] = 1;
+    bool seen = false;
+    for (int y = 0; y < frame.height; y++)
+      for (int x = 0; x < frame.width; x++) {
+        const int column = (2 * (x - mask.box.x) + 1) * mask.width, row = (2 * (y - mask.box.y) + 1) * mask.height;
+        if (column < 0 || row < 0 || column >= 2 * mask.width * mask.box.width ||
+            row >= 2 * mask.height * mask.box.height)
+          continue;
+        seen |= mask.member[row / (2 * mask.box.height) * mask.width + column / (2 * mask.box.width)] != 0;
+      }
+    fail_unless(is_outside(mask, frame) == !seen, "%s of %dx%d", text_of(mask.box).c_str(), mask.width, mask.height);
+    outside += !seen;
+  }
+  fail_unless(outside > 400 && outside < 3600, "%d masks are outside", outside);
 }
 GST_END_TEST;
 
@@ -200,6 +228,7 @@ Suite *make_suite() {
   tcase_add_test(tc, fractional_rectangles_include_every_pixel_that_they_touch);
   tcase_add_test(tc, regions_grow_by_whole_pixels_on_each_side);
   tcase_add_test(tc, a_region_without_a_pixel_is_outside);
+  tcase_add_test(tc, a_mask_without_a_pixel_is_outside);
   tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
   tcase_add_test(tc, no_held_region_is_lost);
   return suite;
