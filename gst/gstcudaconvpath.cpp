@@ -157,14 +157,13 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   prepared_ = false;
   const guint interruptions = flight_.interruptions();
   const bool stopped = flight_.interrupted_since(interruptions);
-  const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));
-  GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] { return prepare(is_discont, std::move(buffer)); });
+  GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] { return prepare(is_discont, buffer.get()); });
   if (flow == GST_FLOW_OK) return flow;
   // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now. A
   // handler may have stopped the element, which then has no caps.
   if (flow == GST_FLOW_NOT_NEGOTIATED && (stopped || flight_.interrupted_since(interruptions)))
     flow = GST_FLOW_FLUSHING;
-  if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get(), trans_->segment);
+  if (flow == GST_FLOW_ERROR) session_.miss_regions(buffer.get(), trans_->segment);
   gst_clear_buffer(&trans_->queued_buf);
   flight_.note_lost();
   if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) {
@@ -191,19 +190,19 @@ void Path::prepare_for(GstBuffer *buffer) {
   take_context();
 }
 
-// Looks for regions last, with the settings that they are then filtered with.
-GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
-  const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));  // one that is dropped has regions too
-  prepare_for(waiting_.empty() ? frame.get() : waiting_.front().frame.get());
+// Looks for regions last, with the settings that they are then filtered with. A frame that the base class drops has
+// regions too.
+GstFlowReturn Path::prepare(bool is_discont, GstBuffer *frame) {
+  prepare_for(waiting_.empty() ? frame : waiting_.front().frame.get());
   prepared_ = true;
-  const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
+  const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, gst_buffer_ref(frame));
   take_context();
   const std::shared_ptr<const StreamContext> context = context_;
-  arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, times_waiting());
-  note_arrival(frame.get());
+  arrived_ = session_.note_regions(context.get(), frame, trans_->segment, times_waiting());
+  note_arrival(frame);
   // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) {
-    arriving_ = frame.get();
+    arriving_ = frame;
     let_all_go();
     arriving_ = nullptr;
   }

@@ -80,7 +80,7 @@ class Path {
   void look_at_crop(GstBuffer *buffer);
   void check_passthrough();
   void prepare_for(GstBuffer *buffer);
-  GstFlowReturn prepare(bool is_discont, Ref<GstBuffer> buffer);
+  GstFlowReturn prepare(bool is_discont, GstBuffer *frame);
   void note_arrival(GstBuffer *frame);
   bool is_before(int64_t a, int64_t b) const;
   RoiHistory::Span times_waiting() const;
