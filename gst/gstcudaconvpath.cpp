@@ -316,8 +316,8 @@ void Path::forward_events() {
   }
 }
 
-// `time_moves`: a frame or a gap has come, or been dropped. The watcher takes other events for nothing.
-GstFlowReturn Path::let_due_go(bool time_moves) {
+// Lets the frames go that are due. To be called when a frame or a gap has come, or been dropped.
+GstFlowReturn Path::let_due_go() {
   GstFlowReturn flow = GST_FLOW_OK;
   while (!waiting_.empty() && flow == GST_FLOW_OK) {
     const bool due = is_due(waiting_.front());
@@ -328,7 +328,6 @@ GstFlowReturn Path::let_due_go(bool time_moves) {
     flow = let_first_go(due);
   }
   prepared_ = false;
-  if (!time_moves) return flow;
   came_ = g_get_monotonic_time();
   set_alarm(kTick);
   return flow;
@@ -367,7 +366,7 @@ gboolean Path::take_event(GstEvent *event) {
   if (is_gap) now_ = end_of_gap(event, trans_->segment, now_);
   flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] {
     waiting_.back().events.push_back(std::move(taken));
-    return let_due_go(is_gap);
+    return is_gap ? let_due_go() : GST_FLOW_OK;
   }));
   return TRUE;
 }

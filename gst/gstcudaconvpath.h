@@ -90,7 +90,7 @@ class Path {
   bool is_short_of_buffers();
   GstFlowReturn let_first_go(bool if_due = false);
   void forward_events();
-  GstFlowReturn let_due_go(bool time_moves = true);
+  GstFlowReturn let_due_go();
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
   GstFlowReturn drop(GstBuffer *buffer);
