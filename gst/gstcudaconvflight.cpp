@@ -195,15 +195,14 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     return push_now(std::move(out));
   }
 
-  const bool ordered = frame->is_stream_ordered();
-  if (ordered) {
-    std::unique_lock<std::mutex> guard(lock_);
-    changed_.wait(guard, [this] { return stopped_ || unpushed_ == 0; });
-  }
-  GstBuffer *out = nullptr;
-  if (ordered) {
+  Ref<GstBuffer> ordered;
+  if (frame->is_stream_ordered()) {
+    {
+      std::unique_lock<std::mutex> guard(lock_);
+      changed_.wait(guard, [this] { return stopped_ || unpushed_ == 0; });
+    }
     frame->out_map.reset();
-    out = frame->out.release();
+    ordered = std::move(frame->out);
   }
   bool in_time;
   {
@@ -219,7 +218,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     if (!watches_ || !comes_fast()) submitted_.notify_one();
   }
   if (!in_time) land(std::move(frame), true);
-  return ordered ? push_now(Ref<GstBuffer>(out)) : GST_FLOW_OK;
+  return ordered ? push_now(std::move(ordered)) : GST_FLOW_OK;
 }
 
 bool Flight::comes_fast() const {
