@@ -42,6 +42,13 @@ Box clipped(const Box &box, FrameSize frame) {
           std::min<int64_t>(box.bottom, frame.height)};
 }
 
+// The part of the box that is at most a frame away from the frame: what is beside it may grow into it.
+Box around(const Box &box, FrameSize frame) {
+  return {std::max<int64_t>(box.left, -frame.width), std::max<int64_t>(box.top, -frame.height),
+          std::min<int64_t>(box.right, 2 * int64_t{frame.width}),
+          std::min<int64_t>(box.bottom, 2 * int64_t{frame.height})};
+}
+
 Region region_of(const Box &box) {
   const int64_t left = std::clamp(box.left, -kFarthest, kFarthest), top = std::clamp(box.top, -kFarthest, kFarthest);
   const auto side = [](int64_t length) { return static_cast<int>(std::min<int64_t>(length, INT_MAX)); };
@@ -187,7 +194,7 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
   int64_t across = INT_MAX, down = INT_MAX;
   auto result = std::make_shared<RoiMask>();
   for (const auto &m : masks) {
-    const Box box = clipped(box_of(m->mask.box), frame);
+    const Box box = around(box_of(m->mask.box), frame);
     if (box.empty()) continue;
     all = {std::min(all.left, box.left), std::min(all.top, box.top), std::max(all.right, box.right),
            std::max(all.bottom, box.bottom)};
@@ -196,11 +203,11 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
     result->shorter_side = std::max(result->shorter_side, m->shorter_side);
   }
   if (all.empty()) return nullptr;
-  const auto ceiling = [](int64_t v, int64_t of) { return (v + of - 1) / of * of; };
-  all = {all.left / across * across, all.top / down * down, ceiling(all.right, across), ceiling(all.bottom, down)};
+  all = {floor_div(all.left, across) * across, floor_div(all.top, down) * down, ceil_div(all.right, across) * across,
+         ceil_div(all.bottom, down) * down};
   result->mask = blank(all, all.width() / across, all.height() / down);
   for (const auto &m : masks)
-    if (!clipped(box_of(m->mask.box), frame).empty()) paint(m->mask, 0, &result->mask);
+    if (!around(box_of(m->mask.box), frame).empty()) paint(m->mask, 0, &result->mask);
   return result;
 }
 

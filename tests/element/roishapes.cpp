@@ -127,31 +127,72 @@ GST_START_TEST(a_region_without_a_pixel_is_outside) {
 }
 GST_END_TEST;
 
-// Its members count, not its rectangle. Pixels are members by their centres.
+// A mask of one member, with at most one sample for each pixel.
+RegionMask random_mask(Random &random, int farthest, int largest) {
+  RegionMask mask;
+  mask.box = random_region(random, farthest, largest, false);
+  mask.width = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.width));
+  mask.height = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.height));
+  mask.member.resize(static_cast<size_t>(mask.width) * mask.height);
+  mask.member[random() % mask.member.size()] = 1;
+  return mask;
+}
+
+// Whether the centre of the pixel is on a member.
+bool has(const RegionMask &mask, int x, int y) {
+  const int column = (2 * (x - mask.box.x) + 1) * mask.width, row = (2 * (y - mask.box.y) + 1) * mask.height;
+  if (column < 0 || row < 0 || column >= 2 * mask.width * mask.box.width || row >= 2 * mask.height * mask.box.height)
+    return false;
+  return mask.member[row / (2 * mask.box.height) * mask.width + column / (2 * mask.box.width)] != 0;
+}
+
+// Its members count, not its rectangle.
 GST_START_TEST(a_mask_without_a_pixel_is_outside) {
   Random random = seeded();
   const FrameSize frame = {20, 12};
   int outside = 0;
   for (int turn = 0; turn < 4000; turn++) {
-    RegionMask mask;
-    mask.box = random_region(random, 25, 30, false);
-    mask.width = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.width));
-    mask.height = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.height));
-    mask.member.resize(static_cast<size_t>(mask.width) * mask.height);
-    mask.member[random() % mask.member.size()] = 1;
+    const RegionMask mask = random_mask(random, 25, 30);
     bool seen = false;
     for (int y = 0; y < frame.height; y++)
-      for (int x = 0; x < frame.width; x++) {
-        const int column = (2 * (x - mask.box.x) + 1) * mask.width, row = (2 * (y - mask.box.y) + 1) * mask.height;
-        if (column < 0 || row < 0 || column >= 2 * mask.width * mask.box.width ||
-            row >= 2 * mask.height * mask.box.height)
-          continue;
-        seen |= mask.member[row / (2 * mask.box.height) * mask.width + column / (2 * mask.box.width)] != 0;
-      }
+      for (int x = 0; x < frame.width; x++) seen |= has(mask, x, y);
     fail_unless(is_outside(mask, frame) == !seen, "%s of %dx%d", text_of(mask.box).c_str(), mask.width, mask.height);
     outside += !seen;
   }
   fail_unless(outside > 400 && outside < 3600, "%d masks are outside", outside);
+}
+GST_END_TEST;
+
+// Whether a pixel that is at most `distance` away, across and down, is a member.
+bool is_near(const RegionMask &mask, int x, int y, int distance) {
+  for (int down = -distance; down <= distance; down++)
+    for (int across = -distance; across <= distance; across++)
+      if (has(mask, x + across, y + down)) return true;
+  return false;
+}
+
+// Masks beside the frame may grow into it.
+GST_START_TEST(a_joined_mask_grows_as_its_parts_do) {
+  Random random = seeded();
+  const FrameSize frame = {20, 12};
+  for (int turn = 0; turn < 400; turn++) {
+    std::vector<std::shared_ptr<const RoiMask>> masks;
+    for (int i = 0; i < 3; i++) {
+      auto mask = std::make_shared<RoiMask>();
+      mask->mask = random_mask(random, 25, 12);
+      mask->shorter_side = 1 + static_cast<int>(random() % 4);
+      masks.push_back(std::move(mask));
+    }
+    const double fraction = turn % 5 / 2.0;
+    const auto both = joined(masks, frame), all = both ? grown(*both, fraction, frame) : nullptr;
+    for (const auto &mask : masks) {
+      const int distance = static_cast<int>(std::ceil(fraction * mask->shorter_side));
+      for (int y = 0; y < frame.height; y++)
+        for (int x = 0; x < frame.width; x++)
+          fail_if(is_near(mask->mask, x, y, distance) && !(all && has(all->mask, x, y)), "%d,%d of %s", x, y,
+                  text_of(mask->mask.box).c_str());
+    }
+  }
 }
 GST_END_TEST;
 
@@ -229,6 +270,7 @@ Suite *make_suite() {
   tcase_add_test(tc, regions_grow_by_whole_pixels_on_each_side);
   tcase_add_test(tc, a_region_without_a_pixel_is_outside);
   tcase_add_test(tc, a_mask_without_a_pixel_is_outside);
+  tcase_add_test(tc, a_joined_mask_grows_as_its_parts_do);
   tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
   tcase_add_test(tc, no_held_region_is_lost);
   return suite;
