@@ -128,17 +128,19 @@ bool is_outside(const Region &region, FrameSize frame) {
 bool is_outside(const RegionMask &mask, FrameSize frame) {
   const Box box = clipped(box_of(mask.box), frame);
   if (box.empty()) return true;
-  // The sample that the centre of a pixel is on, counted from the start of the mask.
-  const auto sample = [](int64_t pixel, int64_t count, int64_t length) {
-    return (2 * pixel + 1) * count / (2 * length);
+  // The samples that centres of pixels are on; pixels count from the start of the mask.
+  const auto samples_of = [](int64_t pixel, int64_t end, int64_t count, int64_t length) {
+    std::vector<int64_t> samples;
+    for (; pixel < end; pixel++) {
+      const int64_t sample = (2 * pixel + 1) * count / (2 * length);
+      if (samples.empty() || samples.back() != sample) samples.push_back(sample);
+    }
+    return samples;
   };
-  const int64_t left = sample(box.left - mask.box.x, mask.width, mask.box.width);
-  const int64_t right = sample(box.right - 1 - mask.box.x, mask.width, mask.box.width);
-  const int64_t bottom = sample(box.bottom - 1 - mask.box.y, mask.height, mask.box.height);
-  for (int64_t y = sample(box.top - mask.box.y, mask.height, mask.box.height); y <= bottom; y++) {
-    const auto row = mask.member.begin() + y * mask.width;
-    if (std::any_of(row + left, row + right + 1, [](uint8_t member) { return member != 0; })) return false;
-  }
+  const auto columns = samples_of(box.left - mask.box.x, box.right - mask.box.x, mask.width, mask.box.width);
+  for (const int64_t y : samples_of(box.top - mask.box.y, box.bottom - mask.box.y, mask.height, mask.box.height))
+    for (const int64_t x : columns)
+      if (mask.member[y * mask.width + x]) return false;
   return true;
 }
 

@@ -32,8 +32,7 @@ struct FrameSize {
 // Whether no pixel of the frame can be in the region. An empty region is outside of every frame.
 bool is_outside(const Region &region, FrameSize frame);
 
-// Whether no pixel of the frame is a member of the mask. Where the mask has more samples than pixels, samples between
-// the centres of pixels count too.
+// Whether no pixel of the frame is a member of the mask.
 bool is_outside(const RegionMask &mask, FrameSize frame);
 
 // The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.

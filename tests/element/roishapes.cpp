@@ -127,12 +127,12 @@ GST_START_TEST(a_region_without_a_pixel_is_outside) {
 }
 GST_END_TEST;
 
-// A mask of one member, with at most one sample for each pixel.
-RegionMask random_mask(Random &random, int farthest, int largest) {
+// A mask of one member, with at most `finest` samples for each pixel, across and down.
+RegionMask random_mask(Random &random, int farthest, int largest, int finest) {
   RegionMask mask;
   mask.box = random_region(random, farthest, largest, false);
-  mask.width = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.width));
-  mask.height = 1 + static_cast<int>(random() % static_cast<unsigned>(mask.box.height));
+  mask.width = 1 + static_cast<int>(random() % static_cast<unsigned>(finest * mask.box.width));
+  mask.height = 1 + static_cast<int>(random() % static_cast<unsigned>(finest * mask.box.height));
   mask.member.resize(static_cast<size_t>(mask.width) * mask.height);
   mask.member[random() % mask.member.size()] = 1;
   return mask;
@@ -152,7 +152,7 @@ GST_START_TEST(a_mask_without_a_pixel_is_outside) {
   const FrameSize frame = {20, 12};
   int outside = 0;
   for (int turn = 0; turn < 4000; turn++) {
-    const RegionMask mask = random_mask(random, 25, 30);
+    const RegionMask mask = random_mask(random, 15, 30, 2);
     bool seen = false;
     for (int y = 0; y < frame.height; y++)
       for (int x = 0; x < frame.width; x++) seen |= has(mask, x, y);
@@ -179,7 +179,7 @@ GST_START_TEST(a_joined_mask_grows_as_its_parts_do) {
     std::vector<std::shared_ptr<const RoiMask>> masks;
     for (int i = 0; i < 3; i++) {
       auto mask = std::make_shared<RoiMask>();
-      mask->mask = random_mask(random, 25, 12);
+      mask->mask = random_mask(random, 25, 12, 1);
       mask->shorter_side = 1 + static_cast<int>(random() % 4);
       masks.push_back(std::move(mask));
     }
