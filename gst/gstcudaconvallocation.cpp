@@ -191,13 +191,15 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   }
   if (pool && needs.frames > 1) count.min += needs.frames;
   if (count.max) count.min = std::min(count.min, count.max);
+  // A pool that fails to allocate its minimum at once leaks some buffers. Pools of CUDA memory grow on demand.
+  if (device) count.min = 0;
   if (pool && !configure_pool(pool.get(), device, nullptr, caps, &size, count)) {
     GST_DEBUG_OBJECT(element, "downstream's %" GST_PTR_FORMAT " cannot be configured", pool.get());
     pool.reset();
   }
   const bool own = !pool;
   if (own) {
-    count = {};  // it grows on demand: a pool that fails to allocate its minimum at once leaks some buffers
+    count = {};  // it grows on demand, too
     pool = new_pool(device);
     if (!pool || !configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
       throw Error(Error::Kind::Device, "no buffer pool could be configured for the output");

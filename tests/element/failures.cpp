@@ -916,6 +916,25 @@ GST_START_TEST(a_frame_without_memory_leaves_nothing_behind) {
 }
 GST_END_TEST;
 
+// Device memory runs out while the first of two elements in a row gets buffers for its output.
+GST_START_TEST(elements_in_a_row_without_device_memory_leave_nothing_behind) {
+  Random random = seeded();
+  for (int n = 1; n <= 12; n++) {
+    {
+      const Ref<GstElement> chain(GST_ELEMENT(gst_object_ref_sink(
+          gst_parse_bin_from_description("cudaconv mask=gauss5 ! cudaconv mask=sobel", TRUE, nullptr))));
+      GstHarness *h = gst_harness_new_with_element(chain.get(), "sink", "src");
+      gst_harness_set_sink_caps(h, gst_video_info_to_caps(&small()));
+      gst_harness_set_src_caps(h, gst_video_info_to_caps(&small()));
+      standin::fail_call("cudaMalloc", n, cudaErrorMemoryAllocation);
+      gst_harness_push(h, random_frame(small(), random).release());
+      gst_harness_teardown(h);
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
 // The allocator that the element proposes is called by other elements, which no exception may reach.
 GST_START_TEST(pinned_memory_without_memory_for_its_mark_is_plain_memory) {
   {
@@ -969,6 +988,7 @@ Suite *make_suite() {
   tcase_add_test(tc, whichever_call_fails_no_frame_is_wrong_and_nothing_leaks);
   tcase_add_test(tc, whichever_call_fails_frames_of_several_passes_are_right);
   tcase_add_test(tc, a_frame_without_memory_leaves_nothing_behind);
+  tcase_add_test(tc, elements_in_a_row_without_device_memory_leave_nothing_behind);
   tcase_add_test(tc, pinned_memory_without_memory_for_its_mark_is_plain_memory);
   return suite;
 }
