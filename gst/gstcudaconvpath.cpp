@@ -295,6 +295,7 @@ GstFlowReturn Path::let_first_go(bool if_due) {
     if (waiting_.empty() || (if_due && !is_due(waiting_.front()))) return GST_FLOW_OK;
     take_first();
     flow = filter(std::move(first.front().frame), first.front().regions);
+    if (flow != GST_FLOW_OK) flight_.note_lost();
   } catch (...) {
     if (first.empty() && !waiting_.empty()) {
       session_.miss_regions(waiting_.front().regions.time);
@@ -572,9 +573,7 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in, const FrameRegions &frame_regions)
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
-  const GstFlowReturn result = flight_.submit(std::move(frame), session_.most_in_flight(flight_.device_ns()));
-  if (result != GST_FLOW_OK) flight_.note_lost();
-  return result;
+  return flight_.submit(std::move(frame), session_.most_in_flight(flight_.device_ns()));
 }
 
 }  // namespace cudaconv::gst

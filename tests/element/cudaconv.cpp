@@ -839,7 +839,7 @@ GST_START_TEST(a_pool_without_memory_is_an_error_message) {
     const Report error = h.take_one(GST_MESSAGE_ERROR);
     fail_unless(error.domain == GST_RESOURCE_ERROR && error.code == GST_RESOURCE_ERROR_NO_SPACE_LEFT);
   }
-  h.filter(random_frame(info, random).get());
+  fail_unless(GST_BUFFER_IS_DISCONT(h.filter(random_frame(info, random).get()).get()));  // after the lost frame
 }
 GST_END_TEST;
 

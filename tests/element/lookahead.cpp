@@ -604,6 +604,30 @@ GST_START_TEST(events_follow_a_frame_that_is_refused) {
 }
 GST_END_TEST;
 
+// A frame that passes through and returns what downstream returned for an earlier one is lost, too.
+GST_START_TEST(the_frame_after_a_lost_one_is_a_discontinuity) {
+  Stream h(settings(kFrame, 0));
+  Random random = seeded();
+  const auto push = [&](int i) {
+    const Ref<GstBuffer> frame = random_frame(h.info, random);
+    GST_BUFFER_PTS(frame.get()) = i * kFrame;
+    return h.push(frame.get());
+  };
+  fail_unless_equals_int(push(0), GST_FLOW_OK);
+  gst_pad_set_active(h.get()->sinkpad, FALSE);
+  push_event(h, gst_event_new_gap(kFrame, kFrame));
+  gst_pad_set_active(h.get()->sinkpad, TRUE);
+  h.set("mask=identity");
+  fail_unless_equals_int(push(1), GST_FLOW_FLUSHING);
+  for (int i = 2; i < 4; i++) {
+    fail_unless_equals_int(push(i), GST_FLOW_OK);
+    const Ref<GstBuffer> out = h.pull();
+    fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), i * kFrame);
+    fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), i == 2);
+  }
+}
+GST_END_TEST;
+
 // Frames before one that cannot be filtered come out, though they are in flight when that one fails.
 GST_START_TEST(frames_before_one_that_fails_come_out) {
   const GstVideoInfo info = video_info("RGBA", 320, 240);
@@ -1374,6 +1398,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_flush_leaves_the_source_pad_its_caps);
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
+  tcase_add_test(tc, the_frame_after_a_lost_one_is_a_discontinuity);
   tcase_add_test(tc, frames_before_one_that_fails_come_out);
   tcase_add_test(tc, a_frame_that_is_refused_at_the_end_is_an_error);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
