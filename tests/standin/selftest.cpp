@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -573,6 +574,26 @@ void test_failures() {
   standin::reset();
 }
 
+// What runs while another thread loses the device has ended when that thread has synchronised with the stream.
+void test_lost_device() {
+  static std::atomic<int> step{0};
+  cudaStream_t stream;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  const auto work = [](void *) {
+    step = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    step = 2;
+  };
+  CHECK(cudaLaunchHostFunc(stream, work, nullptr) == cudaSuccess);
+  std::thread thread([stream] { cudaStreamSynchronize(stream); });
+  while (step == 0) std::this_thread::yield();
+  standin::fail_call("cudaStreamSynchronize", 1, cudaErrorIllegalAddress);
+  CHECK(cudaStreamSynchronize(stream) == cudaErrorIllegalAddress && step == 2);
+  thread.join();
+  CHECK(cudaStreamDestroy(stream) == cudaErrorIllegalAddress);
+  standin::reset();
+}
+
 void test_leak_counts() {
   void *device, *pinned;
   cudaStream_t stream;
@@ -643,6 +664,7 @@ int main() {
   CHECK(standin::live_objects().total() == 0);
   test_copies();
   test_failures();
+  test_lost_device();
   test_leak_counts();
   test_device_queries();
   test_host_threads();

@@ -930,6 +930,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   Call call("cudaStreamSynchronize");
+  if (call.error && !executing) {
+    call.unlock();
+    std::lock_guard<std::mutex> ended(execution);  // a lost device runs nothing: not what another thread runs either
+  }
   if (call.error) return call.error;
   const std::shared_ptr<CUstream_st> stream = call.state.find_stream(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
