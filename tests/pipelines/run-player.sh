@@ -456,7 +456,7 @@ expect "a protocol without a source" names_the_missing
 expect "a file without video" refuses "decode" "$self"
 expect "a file with sound only" refuses_sound
 head -c 4000 "$clip" >head.webm
-expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
+G_DEBUG=fatal-criticals expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
 expect "an unknown property" refuses "no property msk" "$clip" msk=sobel
 expect "an unknown value" refuses "mask=gaussian is not a value of that property; these are: identity box3" \
   "$clip" mask=gaussian
