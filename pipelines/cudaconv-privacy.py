@@ -235,24 +235,31 @@ def make_pipeline(options, part, counts):
 def play(pipeline, counts):
     """Plays to the end. Returns whether Ctrl-C has ended the stream early, after a frame."""
     interrupted = decoder_missing = False
+
+    def interrupt(*_):
+        nonlocal interrupted
+        if interrupted or not counts:
+            raise KeyboardInterrupt
+        interrupted = True
+        print("interrupted: finishing the file", file=sys.stderr)
+        pipeline.send_event(Gst.Event.new_eos())
+
+    # It raises nothing while a message is taken from the bus: that would be lost.
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        if signal.getsignal(number) == signal.default_int_handler:
+            signal.signal(number, interrupt)
     # Opening a pipe waits for its other end. A thread waits, so that Ctrl-C works here.
     starter = threading.Thread(target=pipeline.set_state, args=(Gst.State.PLAYING,), daemon=True)
     starter.start()
     try:
         message = None
         while not message:
-            try:  # Python sees Ctrl-C between two waits
-                message = pipeline.get_bus().timed_pop_filtered(
-                    Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.ELEMENT)
-                if message and message.type == Gst.MessageType.ELEMENT:
-                    decoder_missing |= message.has_name("missing-plugin")
-                    message = None
-            except KeyboardInterrupt:
-                if interrupted or not counts:
-                    raise
-                interrupted = True
-                print("interrupted: finishing the file", file=sys.stderr)
-                pipeline.send_event(Gst.Event.new_eos())
+            # Python sees Ctrl-C between two waits.
+            message = pipeline.get_bus().timed_pop_filtered(
+                Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.ELEMENT)
+            if message and message.type == Gst.MessageType.ELEMENT:
+                decoder_missing |= message.has_name("missing-plugin")
+                message = None
         if message.type == Gst.MessageType.EOS:
             for sink in pipeline.iterate_sinks():
                 sink.set_state(Gst.State.NULL)  # closes the file

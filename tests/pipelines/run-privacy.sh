@@ -300,6 +300,29 @@ is_terminated() { # COMMAND...: which leaves no part of the output
   echo "exit code $code"
   [ "$code" = 130 ] && [ ! -e early.rgb.part ]
 }
+is_terminated_at_the_end() { # COMMAND...: when its last frames are on their way, and then it does end
+  local code program try bytes
+  rm -f end.rgb
+  mkfifo end.rgb
+  for try in {1..4}; do
+    code=0
+    "$@" --region=40,30,50,61 -o end.rgb clip.mkv &
+    program=$!
+    # The pipe holds less than all frames.
+    # shellcheck disable=SC2016  # the inner shell expands it
+    timeout 10 sh -c '{ head -c 1 && sleep 0.5 && kill "$0" && cat; } <end.rgb' "$program" >end.read
+    sleep 1
+    ! kill -KILL "$program" 2>/dev/null || echo "it still runs"
+    wait "$program" || code=$?
+    bytes=$(stat -c %s end.read)
+    echo "try $try: exit code $code, $bytes bytes"
+    case $code in
+      0) [ "$bytes" = $((6 * 57600)) ] || return ;;
+      130) [ $((bytes % 57600)) = 0 ] || return ;;
+      *) return 1 ;;
+    esac
+  done
+}
 is_terminated_twice() { # COMMAND...: also while it stops
   local delay
   for delay in 0.02 0.04 0.08 0.12 0.2 0.4; do is_terminated "$@" || return; done
@@ -313,7 +336,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..70"
+echo "1..72"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -367,6 +390,8 @@ expect "a file with sound only" refuses_sound "$program"
 expect_unless "$no_python" "in Python too" refuses_sound "$python" "$script"
 expect "a termination" is_terminated "$program"
 expect_unless "$no_python" "in Python too" is_terminated "$python" "$script"
+expect "a termination at the end" is_terminated_at_the_end "$program"
+expect_unless "$no_python" "in Python too" is_terminated_at_the_end "$python" "$script"
 expect "two terminations" is_terminated_twice "$program"
 expect_unless "$no_python" "in Python too" is_terminated_twice "$python" "$script"
 expect "into a pipe" into_a_pipe
