@@ -103,17 +103,26 @@ std::string filter_line(const Options &options) {
   return line + "cudaconv name=cudaconv";
 }
 
-// The cudaconv in a bin or pipeline, with the preset and the properties of the command line.
-Owned<GstElement> set_up(GstElement *bin, const Options &options) {
-  Owned<GstElement> filter = find(bin, "cudaconv");
-  if (!options.preset.empty()) load_preset(filter.get(), options.preset);
-  for (const std::string &setting : options.properties) set_property(filter.get(), setting);
-  return filter;
+struct End {
+  GstTimedValueControlSource *const points;
+  const double value;
+};
+
+// With the first frame the length is known.
+GstPadProbeReturn set_end(GstPad *pad, GstPadProbeInfo *, gpointer data) {
+  const auto *end = static_cast<const End *>(data);
+  gint64 duration = -1;
+  if (gst_pad_peer_query_duration(pad, GST_FORMAT_TIME, &duration) && duration > 0)
+    gst_timed_value_control_source_set(end->points, duration, end->value);
+  else
+    post_failure(GST_ELEMENT(GST_OBJECT_PARENT(pad)),
+                 "the length of the input is not known: nothing can be animated over it");
+  return GST_PAD_PROBE_REMOVE;
 }
 
 // Makes a property follow a straight line over the length of the clip. The element itself reads the value for the time
 // of each frame.
-void animate(GstElement *element, const std::string &line, gint64 duration) {
+void animate(GstElement *element, const std::string &line) {
   const size_t equals = line.find('='), colon = line.find(':');
   if (equals == std::string::npos || colon == std::string::npos || colon < equals)
     throw Failure("expected --animate=PROPERTY=FROM:TO, not " + line);
@@ -123,16 +132,27 @@ void animate(GstElement *element, const std::string &line, gint64 duration) {
   // As if set: this refuses what is no number, and numbers that the property does not take.
   for (const std::string &value : {line.substr(colon + 1), line.substr(equals + 1, colon - equals - 1)})
     set_property(element, name + "=" + value);
-  if (duration <= 0) throw Failure("the length of the input is not known: nothing can be animated over it");
 
   GstControlSource *source = gst_interpolation_control_source_new();
   g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
   auto *points = GST_TIMED_VALUE_CONTROL_SOURCE(source);
   gst_timed_value_control_source_set(points, 0, g_ascii_strtod(line.c_str() + equals + 1, nullptr));
-  gst_timed_value_control_source_set(points, duration, g_ascii_strtod(line.c_str() + colon + 1, nullptr));
   auto *filter = GST_OBJECT(element);
   gst_object_add_control_binding(filter, gst_direct_control_binding_new_absolute(filter, name.c_str(), source));
-  gst_object_unref(source);
+  gst_object_unref(source);  // the binding keeps it
+  const Owned<GstPad> pad(gst_element_get_static_pad(element, "sink"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, set_end,
+                    new End{points, g_ascii_strtod(line.c_str() + colon + 1, nullptr)},
+                    [](gpointer end) { delete static_cast<End *>(end); });
+}
+
+// The cudaconv in a bin or pipeline, with the preset, the properties and the animation of the command line.
+Owned<GstElement> set_up(GstElement *bin, const Options &options) {
+  Owned<GstElement> filter = find(bin, "cudaconv");
+  if (!options.preset.empty()) load_preset(filter.get(), options.preset);
+  for (const std::string &setting : options.properties) set_property(filter.get(), setting);
+  if (!options.animate.empty()) animate(filter.get(), options.animate);
+  return filter;
 }
 
 // A line that tells what did the work, and how fast.
@@ -162,7 +182,6 @@ void play(Owned<GstElement> pipeline, GstElement *filter, const Options &options
           OutputFile *file = nullptr) {
   Runner runner(std::move(pipeline), filter, options.quiet);
   runner.preroll();  // tells the duration
-  if (!options.animate.empty()) animate(filter, options.animate, runner.duration());
   runner.play();
   print_report(filter, runner, as);  // in READY the element forgets its backend
   runner.stop();
@@ -266,7 +285,6 @@ void compare(const Options &options) {
   const Owned<GstElement> filter = set_up(pipeline.get(), options);
   Runner runner(std::move(pipeline), filter.get(), options.quiet);
   runner.preroll();
-  if (!options.animate.empty()) animate(filter.get(), options.animate, runner.duration());
   const auto wanted = options.at >= 0 ? static_cast<gint64>(options.at * GST_SECOND) : runner.duration() / 2;
   if (runner.duration() > 0 && wanted > runner.duration()) throw Failure("there is no frame at that moment");
   if (runner.duration() > 0 && gst_element_seek_simple(runner.pipeline(), GST_FORMAT_TIME,

@@ -30,6 +30,10 @@ decodes() { # FILE FRAMES
 video() { # FILE ARGUMENT...: every frame of the clip comes out, and the report names a backend
   "$player" -o "$1" --width=320 "${@:2}" "$clip" mask=gauss sigma=3 && decodes "$1" 78
 }
+animates_all() { # from the first frame on
+  "$player" -q -o still.webm clip.mkv mask=gauss sigma=8 && "$player" -q -o moved.webm clip.mkv mask=gauss --animate=sigma=8:8 &&
+    rgb_of still.webm still.raw && rgb_of moved.webm moved.raw && [ -s still.raw ] && cmp still.raw moved.raw
+}
 differ() {
   [ -d "$1" ] && [ -d "$2" ] && ! diff -rq "$1" "$2"
 }
@@ -444,10 +448,11 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..66"
+echo "1..67"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
+expect "its first frames too" animates_all
 expect "a picture" picture
 expect "a live source" of_live_source
 expect "a live source that fails" refuses_dead_source
