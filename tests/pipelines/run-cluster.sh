@@ -112,6 +112,11 @@ same_frames() { # FILE: has the frames of a run without a cluster, and no other 
 by_tasks() { # TASKS
   timeout 120 "$filter_video" --wait --tasks="$1" clip.mkv "by-$1.mkv" "${filter[@]}" && same_frames "by-$1.mkv"
 }
+of_clip_with_sound() { # which is left out
+  gst-launch-1.0 -q matroskamux name=m ! filesink location=sound.mkv filesrc location=clip.mkv ! matroskademux ! queue ! m. \
+    audiotestsrc num-buffers=180 ! vorbisenc ! queue ! m. </dev/null
+  timeout 60 "$filter_video" --wait --tasks=2 sound.mkv silent.mkv "${filter[@]}" && same_frames silent.mkv
+}
 same_times() {
   local file
   for file in by-1.mkv by-4.mkv; do
@@ -154,10 +159,11 @@ if ! start_cluster >log 2>&1; then
 fi
 make_clip
 filter_here
-echo "1..7"
+echo "1..8"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
+expect "a clip with sound" of_clip_with_sound
 expect "with a killed task and a cancelled one, the bytes are the same" survives
 expect "a part that always fails" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
 expect "an unknown property" refuses "msk=box" none.mkv msk=box
