@@ -152,6 +152,12 @@ refuses() { # TEXT FILE ARGUMENT...: prints TEXT, and makes no file
   echo "$output"
   [[ $output == *"$1"* ]]
 }
+without_slurm() { # one line says so
+  local output
+  ! output=$(env PATH=/nowhere "$filter_video" clip.mkv alone.mkv 2>&1) || return
+  echo "$output"
+  [[ $output == "filter-video: "*sbatch* ]]
+}
 
 if ! start_cluster >log 2>&1; then
   sed 's/^/# /' log
@@ -159,7 +165,7 @@ if ! start_cluster >log 2>&1; then
 fi
 make_clip
 filter_here
-echo "1..8"
+echo "1..9"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
@@ -167,5 +173,6 @@ expect "a clip with sound" of_clip_with_sound
 expect "with a killed task and a cancelled one, the bytes are the same" survives
 expect "a part that always fails" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
 expect "an unknown property" refuses "msk=box" none.mkv msk=box
+expect "no Slurm" without_slurm
 expect "an existing file" refuses "there already" by-1.mkv mask=box
 finish
