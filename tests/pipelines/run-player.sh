@@ -264,7 +264,8 @@ is_interrupted_early() { # FILE SIGNAL: before the first frame, which leaves wha
 }
 hangs_up() { # FILE: when the terminal closes, the file is finished, but not under nohup
   local code=0 program
-  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=300 backend=cpu n-threads=1 2>hung-up &
+  # The tests may run under nohup themselves.
+  env --default-signal=HUP "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=300 backend=cpu n-threads=1 2>hung-up &
   program=$!
   has_begun "$program" "$1" && sleep 2 && kill -HUP "$program" || return
   wait "$program" || code=$?
