@@ -395,7 +395,7 @@ static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
 
 static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) priv->flight.interrupt();
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) priv->flight.begin_flush();
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
     priv->path.flush();
     priv->flight.end_flush();

@@ -91,13 +91,17 @@ void Flight::halt(bool by_source_pad) {
   {
     std::lock_guard<std::recursive_mutex> starting(starting_);
     std::lock_guard<std::mutex> guard(lock_);
+    stopped_ = true;
+    interruptions_++;
     halts_++;
     source_is_active_ &= !by_source_pad;
     // The base class stops the element when those that have entered have left. Queries reach inactive pads, too.
     if (!by_source_pad) start_ = Start::Stopped;
     stop_task = runs_task_;
   }
-  interrupt();
+  changed_.notify_all();
+  submitted_.notify_all();
+  set_pool_flushing();
   if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);
   runs_task_ = false;
@@ -115,7 +119,7 @@ void Flight::stop() {
   set_pool(nullptr);
 }
 
-void Flight::interrupt() {
+void Flight::begin_flush() {
   {
     std::lock_guard<std::mutex> guard(lock_);
     stopped_ = true;
