@@ -95,7 +95,7 @@ G_DEFINE_TYPE(GstCudaConvPinnedAllocator, gst_cuda_conv_pinned_allocator, GST_TY
 
 void gst_cuda_conv_pinned_allocator_class_init(GstCudaConvPinnedAllocatorClass *klass) {
   GST_ALLOCATOR_CLASS(klass)->alloc = allocate;
-  // Without free(): gst_memory_new_wrapped() makes memory of the system allocator.
+  // It needs no free(): gst_memory_new_wrapped() makes memory of the system allocator.
   G_OBJECT_CLASS(klass)->finalize = [](GObject *object) {
     delete reinterpret_cast<GstCudaConvPinnedAllocator *>(object)->device;
     G_OBJECT_CLASS(gst_cuda_conv_pinned_allocator_parent_class)->finalize(object);

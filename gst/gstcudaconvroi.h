@@ -74,7 +74,7 @@ class RoiSelector {
   // the regions by type in `types`.
   RoiList find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const;
 
-  // What of the regions is in the picture, enlarged by roi-grow.
+  // Returns the regions that are in the picture when roi-grow has enlarged them.
   RoiList in_picture(const RoiList &regions) const;
 
   // The part of `buffer` that is filtered: the settings' regions and the regions `found`, which in_picture() returned.

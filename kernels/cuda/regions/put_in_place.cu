@@ -52,7 +52,7 @@ __device__ inline SelectedCell find_cell(const PlaceParams &p) {
           within(r.y1 - y)};
 }
 
-// The selected pixels of row y of the cell, a bit for each. `columns`: those of its rectangle.
+// The selected pixels of row y of the cell, a bit for each. `columns` has a bit for each column of its rectangle.
 __device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &cell, uint32_t columns, int y) {
   if (cell.first_word >= 0) return p.bits[cell.first_word + y];
   return y >= cell.y0 && y < cell.y1 ? columns : 0;
