@@ -152,10 +152,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   priv->told = GST_FLOW_OK;
   // The pipeline may have forgotten the latency that the last start announced, or still count it.
   if (priv->longest_wait || priv->lookahead) priv->lookahead = GST_CLOCK_TIME_NONE;
-  if (!guarded(trans, false, [&] { return priv->session.start(); })) {
-    priv->flight.fail_to_start();
-    return FALSE;
-  }
+  if (!guarded(trans, false, [&] { return priv->session.start(); })) return FALSE;
   const bool one_by_one = priv->properties.published()->frames_in_flight == 1;
   priv->flight.start(priv->session.device_in_use() >= 0 && !one_by_one);
   return TRUE;
@@ -176,14 +173,18 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
   GstCudaConvPrivate *priv = GST_CUDA_CONV(parent)->priv;
   Flight &flight = priv->flight;
   const GstPadActivateModeFunction base = GST_PAD_IS_SINK(pad) ? priv->base_activate_sink : priv->base_activate_src;
+  const bool starts = active && GST_PAD_IS_SINK(pad) && mode == GST_PAD_MODE_PUSH;
   // base() joins the streaming thread of a pad that is deactivated: halt() first makes that thread return.
   if (!active)
     flight.halt(GST_PAD_IS_SRC(pad));
   else if (GST_PAD_IS_SRC(pad))
     flight.resume(true);
-  else if (mode == GST_PAD_MODE_PUSH)
+  else if (starts)
     flight.await_start();
-  return base(pad, parent, mode, active);
+  const gboolean done = base(pad, parent, mode, active);
+  // Not in start(), after which the base class forgets caps and segments.
+  if (starts) flight.end_start(done);
+  return done;
 }
 
 // Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.

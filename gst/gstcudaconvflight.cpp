@@ -35,7 +35,6 @@ void Flight::start(bool with_task) {
   position_ = GST_CLOCK_TIME_NONE;
   lost_ = false;
   resume(false);
-  set_start(Start::Done);
 }
 
 void Flight::set_start(Start start) {

@@ -34,11 +34,11 @@ class Flight {
 
   Flight(GstBaseTransform *trans, FailOver fail_over);
 
-  // Call await_start() before the sink pad becomes active, then start() or fail_to_start(). start() resets the counts.
-  // `with_task`: several frames may be in flight.
+  // Call await_start() before the sink pad becomes active, then start() unless the element cannot start, and
+  // end_start() when the pad is active. start() resets the counts. `with_task`: several frames may be in flight.
   void await_start() { set_start(Start::Awaited); }
   void start(bool with_task);
-  void fail_to_start() { set_start(Start::Stopped); }
+  void end_start(bool started) { set_start(started ? Start::Done : Start::Stopped); }
   // To be called by the sink pad's streaming thread before it does anything: GstPad lets it in before the element has
   // started. Waits for that. False where the element cannot start, or has stopped: queries reach inactive pads, too.
   bool enter();

@@ -88,6 +88,56 @@ GST_START_TEST(the_element_starts_while_upstream_pushes) {
 }
 GST_END_TEST;
 
+// The base class forgets caps and segment at each start, after it has called the element's start(). Until then GstPad
+// has let upstream in.
+struct Early {
+  Between between;
+  Ref<GstBuffer> frame;
+  std::future<GstFlowReturn> flow = {};  // of the frame that comes before the base class has forgotten them
+};
+
+void push_early(GstDebugCategory *, GstDebugLevel, const gchar *, const gchar *, gint, GObject *object,
+                GstDebugMessage *message, gpointer data) {
+  auto *early = static_cast<Early *>(data);
+  if (object != G_OBJECT(early->between.element.get()) ||
+      !g_str_has_prefix(gst_debug_message_get(message), "have_same_caps "))
+    return;
+  GST_OBJECT_UNLOCK(object);  // which the base class has locked
+  early->flow = std::async(std::launch::async, [early] {
+    early->between.announce();
+    return early->between.push(early->frame.get());
+  });
+  early->flow.wait_for(std::chrono::milliseconds(100));
+  GST_OBJECT_LOCK(object);
+}
+
+GST_START_TEST(the_start_forgets_nothing_that_has_come_meanwhile) {
+  const GstVideoInfo info = video_info("GRAY8", 16, 16);
+  Random random = seeded();
+  Early early = {{"mask=gauss5", info}, random_frame(info, random)};
+  {
+    Harness h("mask=gauss5", info);
+    early.between.expected = h.filter(early.frame.get());
+  }
+  gst_debug_remove_log_function(gst_debug_log_default);
+  gst_debug_add_log_function(push_early, &early, nullptr);
+  gst_debug_set_threshold_for_name("basetransform", GST_LEVEL_DEBUG);
+  gst_element_set_state(early.between.element.get(), GST_STATE_PLAYING);
+  gst_debug_unset_threshold_for_name("basetransform");
+  gst_debug_remove_log_function(push_early);
+  gst_debug_add_log_function(gst_debug_log_default, nullptr, nullptr);
+  if (!early.flow.valid()) {
+    g_printerr("SKIP: the base class does not log its start\n");
+    return;
+  }
+  fail_unless_equals_int(early.flow.get(), GST_FLOW_OK);
+  fail_unless_equals_int(early.between.push(early.frame.get()), GST_FLOW_OK);
+  early.between.end();
+  fail_unless_equals_int(early.between.frames, 2);
+  fail_unless_equals_int(early.between.wrong, 0);
+}
+GST_END_TEST;
+
 // A start that fails releases upstream, with GST_FLOW_FLUSHING.
 GST_START_TEST(a_start_that_fails_keeps_nobody_waiting) {
   const GstVideoInfo info = video_info("GRAY8", 16, 16);
@@ -298,6 +348,7 @@ Suite *make_suite() {
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, the_element_starts_while_upstream_pushes);
+  tcase_add_test(tc, the_start_forgets_nothing_that_has_come_meanwhile);
   tcase_add_test(tc, a_start_that_fails_keeps_nobody_waiting);
   tcase_add_test(tc, a_stopped_element_answers_serialized_queries);
   tcase_add_test(tc, an_inactive_source_pad_is_no_error);
