@@ -546,6 +546,11 @@ void test_failures() {
 
   cudaStream_t stream = nullptr;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  bool ran = false;
+  CHECK(cudaLaunchHostFunc(
+            stream, [](void *ran) { *static_cast<bool *>(ran) = true; }, &ran) == cudaSuccess);
+  standin::fail_call("cudaStreamSynchronize", 1, cudaErrorMemoryAllocation);
+  CHECK(!ran && cudaStreamSynchronize(stream) == cudaErrorMemoryAllocation && ran);
   CHECK(launch(trap, 1, 1, 0, stream) == cudaSuccess);
   standin::fail_call("cudaStreamSynchronize", 1, cudaErrorIllegalAddress);
   CHECK(cudaStreamSynchronize(stream) == cudaErrorIllegalAddress);  // the kernel is never run

@@ -931,7 +931,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   Call call("cudaStreamSynchronize");
   if (call.error && !executing) {
+    // As in CUDA, an error that leaves the context alive comes after the wait.
+    const std::shared_ptr<CUstream_st> alive = call.state.sticky ? nullptr : call.state.find_stream(handle);
     call.unlock();
+    if (alive) wait_for(call.state, {alive});
     std::lock_guard<std::mutex> ended(execution);  // a lost device runs nothing: not what another thread runs either
   }
   if (call.error) return call.error;

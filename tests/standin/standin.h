@@ -35,9 +35,9 @@
 namespace standin {
 
 // Makes the nth call from now (1: the next call) of the runtime function or kernel `name` fail with `error`; "": of
-// any. The call has no effect, but a call that releases something still releases it. Launches are calls of
-// "cudaLaunchKernel" and of the kernel's name. If `sticky` is set, or if the error ends a CUDA context (for example
-// cudaErrorIllegalAddress), every later call fails with it and no work runs until reset().
+// any. The call has no effect, but a call that releases something still releases it, and cudaStreamSynchronize() still
+// waits. Launches are calls of "cudaLaunchKernel" and of the kernel's name. If `sticky` is set, or if the error ends a
+// CUDA context (for example cudaErrorIllegalAddress), every later call fails with it and no work runs until reset().
 void fail_call(const std::string &name, int nth, cudaError_t error, bool sticky = false);
 
 // The number of calls since reset() of the runtime function or kernel `name`; "": of all functions. Queries for the
