@@ -103,14 +103,16 @@ static gboolean forward_event(GstBaseTransform *trans, GstEvent *event);
 struct GstCudaConvPrivate {
   explicit GstCudaConvPrivate(GstBaseTransform *trans)
       : session(GST_ELEMENT_CAST(trans), properties),
-        flight(trans,
-               [this, trans](const auto &context, const Error &e) {
-                 auto replacement = session.fail_over(context, e);
-                 announce_latency(GST_CUDA_CONV(trans));
-                 return replacement;
-               }),
+        flight(trans, [this, trans](const auto &context, const Error &e) { return fail_over(trans, context, e); }),
         path(
             trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }, forward_event) {}
+
+  std::shared_ptr<const StreamContext> fail_over(GstBaseTransform *trans, const StreamContext &context,
+                                                 const Error &e) {
+    auto replacement = session.fail_over(context, e);
+    announce_latency(GST_CUDA_CONV(trans));
+    return replacement;
+  }
 
   Properties properties;
   Session session;

@@ -40,7 +40,7 @@ void Flight::start(bool with_task) {
 void Flight::set_start(Start start) {
   {
     std::lock_guard<std::mutex> guard(lock_);
-    start_ = start;
+    if (start != Start::Done || start_ == Start::Awaited) start_ = start;  // a handler may have stopped the element
   }
   changed_.notify_all();
 }
