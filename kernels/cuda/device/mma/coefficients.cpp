@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 #include <vector>
 
 namespace cudaconv {
@@ -73,35 +72,6 @@ struct Quotient {
       offset *= 2;
       half *= 2;
     }
-  }
-
-  // For 8-bit samples: doubles the factors of a separable mask without negative factors until each result is a byte of
-  // its sum, see SumRounding::Byte, and no result needs clamping. Factors stay within 15 bits, and row sums that are
-  // not rounded stay within 16 bits. Returns false, and changes nothing, if that is impossible.
-  bool align(std::vector<int32_t> &row, std::vector<int32_t> &column, int row_shift) {
-    constexpr int32_t most = INT16_MAX;
-    const int log = ceil_log2(divisor), doublings = -log & 7;
-    if (absolute || int64_t{1} << log != divisor || offset < 0 || !all_within(row, 0, most) ||
-        !all_within(column, 0, most))
-      return false;
-    const auto add = [](const std::vector<int32_t> &values) {
-      return std::accumulate(values.begin(), values.end(), int64_t{0});
-    };
-    const int64_t row_sum = (add(row) * UINT8_MAX + (row_shift ? int64_t{1} << (row_shift - 1) : 0)) >> row_shift;
-    if ((add(column) * row_sum + offset) >> log > UINT8_MAX || log + doublings > 24) return false;
-    const auto most_doublings = [&](const std::vector<int32_t> &values) {
-      const int32_t largest = *std::max_element(values.begin(), values.end());
-      int count = 0;  // factors of 0 can double for ever
-      while (count < doublings && largest << count <= most / 2) count++;
-      return count;
-    };
-    const int of_column = std::min(doublings, most_doublings(column)), of_row = doublings - of_column;
-    if (of_row > 0 && (row_shift || of_row > most_doublings(row) || row_sum << of_row > UINT16_MAX)) return false;
-    for (int32_t &v : column) v <<= of_column;
-    for (int32_t &v : row) v <<= of_row;
-    divisor <<= doublings;
-    offset <<= doublings;
-    return true;
   }
 
   bool shifts() const { return !absolute && is_power(); }
@@ -239,8 +209,6 @@ MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p
   if (words && pass.wide) quotient.extend(column, int64_t{1} << 32, static_cast<int32_t>(end / 2 - 1));
   const bool has_sign = !words || p.signed_column;
   if (!all_within(column, has_sign ? -end / 2 : 0, has_sign ? end / 2 - 1 : end - 1)) return {};
-  // Masks up to 9x9 are mostly done by separable9.cuh, which gains nothing from this.
-  const bool aligned = !words && radius > 4 && !pass.has_gain() && quotient.align(row, column, p.row_shift);
 
   int64_t low = 0, high = 0, column_sum = 0;
   for (int32_t v : row) (v < 0 ? low : high) += largest_sample * v;
@@ -262,7 +230,6 @@ MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p
   } else if (!quotient.wide_rounding(more, p.epilogue)) {
     return {};
   }
-  if (aligned) p.epilogue.mode = SumRounding::Byte;
 
   put_factors(row, column, kind.radius, bytes, p);
   return kind;

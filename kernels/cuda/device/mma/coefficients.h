@@ -70,12 +70,11 @@ CUDACONV_HOST_DEVICE constexpr bool has_sharpening(Samples samples) {
 //   Divide     v = start + sum; |v| if absolute; then v + half, clamped to 0 ... limit, * magic >> (32 + shift)
 //   ShiftWide  Shift for sums that 32 bits do not hold: PartialSums::highest() >> shift
 //   Shift64    Shift for sums of 64 bits; if absolute, of |start + sum| + 2^shift / 2
-//   Byte       byte shift / 8 of start + sum, for sums of 8-bit samples that need no clamp
 //   Sharpen    see Sharpening
-// Separable masks use Shift, Divide and Sharpen, besides Byte of 8-bit samples and ShiftWide of others. Dense masks use
-// Divide, besides Shift of 8-bit samples and Shift64 of others.
+// Separable masks use Shift, Divide and Sharpen, and for 16-bit samples ShiftWide. Dense masks use Divide, and Shift
+// for 8-bit samples or Shift64 for others.
 struct SumRounding {
-  enum Mode : uint8_t { Shift, Divide, ShiftWide, Shift64, Byte, Sharpen } mode;
+  enum Mode : uint8_t { Shift, Divide, ShiftWide, Shift64, Sharpen } mode;
   bool absolute;
   int32_t start, start_high;  // ShiftWide: initial values of parts 0 and 3; Shift64: the two halves of one
   int32_t half, limit;

@@ -87,27 +87,18 @@ __device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sam
 template <int kCount, int kChannels>
 __device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCount][kChannels],
                                     uint32_t (&words)[kCount][kChannels]) {
-  const auto make = [&](auto pack) {
+  const auto pack = [&](auto round) {
 #pragma unroll
     for (int i = 0; i < kCount * kChannels; i++) {
-      const auto sum = [&](int n) {
+      const auto sample = [&](int n) {
         n += i % kChannels * 4;
-        return sums[i / kChannels][n % kChannels].v[sum_of_pixel(n / kChannels)];
+        return round(sums[i / kChannels][n % kChannels].v[sum_of_pixel(n / kChannels)]);
       };
-      words[i / kChannels][i % kChannels] = pack(sum(0), sum(1), sum(2), sum(3));
+      words[i / kChannels][i % kChannels] = pack_clamped(sample(0), sample(1), sample(2), sample(3));
     }
   };
-  const auto clamp = [&](auto round) {
-    make([&](int32_t a, int32_t b, int32_t c, int32_t d) {
-      return pack_clamped(round(a), round(b), round(c), round(d));
-    });
-  };
-  if (r.mode == SumRounding::Byte) {
-    const int n = r.shift / 8;
-    return make([&](int32_t a, int32_t b, int32_t c, int32_t d) { return pick_bytes(n, a, b, c, d); });
-  }
-  if (r.mode == SumRounding::Divide) return clamp([&](int32_t v) { return divide_sum(r, v); });
-  clamp([&](int32_t v) { return v >> r.shift; });
+  if (r.mode == SumRounding::Divide) return pack([&](int32_t v) { return divide_sum(r, v); });
+  pack([&](int32_t v) { return v >> r.shift; });
 }
 
 // Packs two values as 16-bit samples, each clamped to 0 ... 65535.
