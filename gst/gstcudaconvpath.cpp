@@ -51,16 +51,6 @@ bool is_empty(GstBufferPool *pool) {
   return flow == GST_FLOW_EOS;
 }
 
-// The stream time up to which nothing comes any more after a gap event; `otherwise` where it does not say.
-int64_t end_of_gap(GstEvent *event, const GstSegment &segment, int64_t otherwise) {
-  GstClockTime time, duration;
-  gst_event_parse_gap(event, &time, &duration);
-  if (segment.format != GST_FORMAT_TIME) return otherwise;
-  if (GST_CLOCK_TIME_IS_VALID(duration) && duration > 0 && segment.rate > 0) time = add_times(time, duration - 1);
-  const guint64 stream = gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time);
-  return stream <= G_MAXINT64 ? static_cast<int64_t>(stream) : otherwise;
-}
-
 }  // namespace
 
 void Path::stop() {
@@ -317,7 +307,7 @@ void Path::forward_events() {
   }
 }
 
-// Lets the frames go that are due. To be called when a frame or a gap has come, or been dropped.
+// Lets the frames go that are due. To be called when a frame has come, or been dropped.
 GstFlowReturn Path::let_due_go() {
   GstFlowReturn flow = GST_FLOW_OK;
   while (!waiting_.empty() && flow == GST_FLOW_OK) {
@@ -363,11 +353,10 @@ gboolean Path::take_event(GstEvent *event) {
   if (!waiting_.empty() && ends_frames(event)) let_all_go();
   if (session_.starts() != starts) return FALSE;  // the event is of the stream before
   if (waiting_.empty()) return forward_(trans_, taken.release());
-  const bool is_gap = GST_EVENT_TYPE(event) == GST_EVENT_GAP;
-  if (is_gap) now_ = end_of_gap(event, trans_->segment, now_);
+  // A gap event ends no wait: decoders send it before frames that they still hold.
   flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] {
     waiting_.back().events.push_back(std::move(taken));
-    return is_gap ? let_due_go() : GST_FLOW_OK;
+    return GST_FLOW_OK;
   }));
   return TRUE;
 }

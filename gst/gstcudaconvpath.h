@@ -120,7 +120,7 @@ class Path {
   size_t most_waiting_ = G_MAXSIZE;     // frames that leave upstream a buffer, as far as is known
   Ref<GstBufferPool> pool_;             // of the oldest frame
   guint pool_size_ = 0;                 // the number of its buffers; 0: any number
-  gint64 came_ = 0;                     // when the last frame or gap came, in microseconds of the monotonic time
+  gint64 came_ = 0;                     // when the last frame came, in microseconds of the monotonic time
   GstClockTimeDiff lateness_ = 0;       // of the last frame that came from a live source
   std::vector<int64_t> left_by_clock_;  // stream times of the frames that the clock let go, since a frame came
 
