@@ -177,11 +177,9 @@ def part_of(options):
     if is_stdout(options.output) or os.path.exists(options.output) and not os.path.isfile(options.output):
         return options.output
     options.target = os.path.realpath(options.output)  # a link stays one
-    part = options.target + ".part"
-    for written in options.target, part:
-        if os.path.exists(written) and os.path.exists(options.file) and os.path.samefile(written, options.file):
-            raise Failure("the output is the input: name another file")
-    return part
+    if os.path.exists(options.target) and os.path.exists(options.file) and os.path.samefile(options.target, options.file):
+        raise Failure("the output is the input: name another file")
+    return f"{options.target}.{os.getpid()}.part"  # another process may write a file of the same name
 
 
 def check_detector(cascade):

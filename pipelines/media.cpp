@@ -229,10 +229,9 @@ OutputFile::OutputFile(const std::string &name, const std::string &input) : name
   std::error_code none;
   if (exists) name_ = std::filesystem::canonical(name, none).string();  // a link stays one
   if (none) name_ = name;
-  part_ = name_ + ".part";
-  for (const std::string &written : {name_, part_})
-    if (std::filesystem::equivalent(path_of(input), written, none))
-      throw Failure("the output is the input: name another file");
+  if (std::filesystem::equivalent(path_of(input), name_, none))
+    throw Failure("the output is the input: name another file");
+  part_ = name_ + "." + std::to_string(getpid()) + ".part";  // another process may write a file of the same name
   unfinished = part_.c_str();
 }
 

@@ -93,8 +93,8 @@ class AtOnce {
   std::vector<std::pair<int, struct sigaction>> before_;  // signals and what they did
 };
 
-// Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe, a device or the
-// standard output. A program has one at a time.
+// Writes to NAME.PROCESS.part, which becomes NAME once it is complete; to NAME itself where that is a pipe, a device or
+// the standard output. A program has one at a time.
 class OutputFile {
  public:
   // Throws Failure if `name` is a folder, or the file `input`. An empty one stands for no file.

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Clips that several tests make. Source this file.
+# Clips that several tests make, and a check of what programs leave. Source this file.
 
 # Makes turned.mov: three frames of 160x120 by a camera that was turned, upright with 120x160.
 make_turned_clip() {
@@ -14,3 +14,5 @@ with open("turned.mov", "r+b") as clip:
     clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
 END
 }
+
+no_part() { [ -z "$(find . -name '*.part')" ]; } # no file that is not complete

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Preload this library: closing a file NAME.part fails, as on a network drive that is full.
+// Preload this library: closing a file of a name that ends in .part fails, as on a network drive that is full.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -106,7 +106,7 @@ lasts() { # FILE: has video and sound as long as the clip, to within a frame
   [ "$frames" = 50 ] && [ "$bytes" -gt $((84 * 1024 * 4)) ] && [ "$bytes" -lt $((90 * 1024 * 4)) ]
 }
 converts() { # FILE
-  "$player" -q -o "$1" clip.mkv mask=gauss sigma=2 && lasts "$1" && [ -z "$(find . -name '*.part')" ]
+  "$player" -q -o "$1" clip.mkv mask=gauss sigma=2 && lasts "$1" && no_part
 }
 has_title() { grep -qa Trial "$1"; }
 keeps_sound_as_it_is() { # if the container supports it
@@ -235,11 +235,11 @@ is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file 
   frames=$(frames_of "$1") bytes=$(stat -c %s sound.raw)
   echo "$frames frames, $bytes bytes of sound"
   [ "$code" = 130 ] && grep -q 'interrupted after' interrupted && [ "$frames" -ge 1 ] && [ "$frames" -lt 50 ] &&
-    [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && [ -z "$(find . -name '*.part')" ]
+    [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && no_part
 }
 
 has_begun() { # PROGRAM FILE
-  until [ -e "$2.part" ]; do kill -0 "$1" && sleep 0.01 || return; done
+  until compgen -G "$2.*.part"; do kill -0 "$1" && sleep 0.01 || return; done
 }
 is_given_up() { # FILE: a second Ctrl-C ends the program at once, which leaves nothing behind
   local code=0 program
@@ -250,7 +250,7 @@ is_given_up() { # FILE: a second Ctrl-C ends the program at once, which leaves n
   kill -INT "$program"
   wait "$program" || code=$?
   echo "exit code $code"
-  [ "$code" = 130 ] && [ ! -e "$1" ] && [ ! -e "$1.part" ]
+  [ "$code" = 130 ] && [ ! -e "$1" ] && no_part
 }
 is_interrupted_early() { # FILE SIGNAL: before the first frame, which leaves what was there
   local code=0 program
@@ -260,7 +260,7 @@ is_interrupted_early() { # FILE SIGNAL: before the first frame, which leaves wha
   has_begun "$program" "$1" && kill "-$2" "$program" || return
   wait "$program" || code=$?
   echo "exit code $code"
-  [ "$code" = 130 ] && [ "$(cat "$1")" = earlier ] && [ ! -e "$1.part" ]
+  [ "$code" = 130 ] && [ "$(cat "$1")" = earlier ] && no_part
 }
 hangs_up() { # FILE: when the terminal closes, the file is finished, but not under nohup
   local code=0 program
@@ -270,7 +270,7 @@ hangs_up() { # FILE: when the terminal closes, the file is finished, but not und
   has_begun "$program" "$1" && sleep 2 && kill -HUP "$program" || return
   wait "$program" || code=$?
   echo "exit code $code, $(frames_of "$1") frames"
-  [ "$code" = 130 ] && [ "$(frames_of "$1")" -lt 50 ] && [ ! -e "$1.part" ] || return
+  [ "$code" = 130 ] && [ "$(frames_of "$1")" -lt 50 ] && no_part || return
   nohup "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=5 backend=cpu n-threads=1 &
   program=$!
   has_begun "$program" "$1" && kill -HUP "$program" || return
@@ -278,7 +278,7 @@ hangs_up() { # FILE: when the terminal closes, the file is finished, but not und
 }
 loses_its_reader() { # FILE: nobody reads what is printed
   { sleep 0.3 && "$player" -o "$1" clip.mkv mask=custom coefficients='1 2 1' sigma=3; } 2>&1 | true
-  [ "${PIPESTATUS[0]}" = 0 ] && [ "$(frames_of "$1")" = 50 ] && [ ! -e "$1.part" ]
+  [ "${PIPESTATUS[0]}" = 0 ] && [ "$(frames_of "$1")" = 50 ] && no_part
 }
 named() { # NAME: a file of this name is filtered, though it looks like a URI
   cp clip.mkv "$1.mkv"
@@ -425,7 +425,7 @@ is_interrupted_among_pictures() { # at the first one, and at the first one of an
     has_begun "$program" "stopped/$name" && sleep 1 && kill -INT "$program" || return
     wait "$program" || code=$?
     echo "exit code $code, $(cat among), $(cd stopped && echo ./*)"
-    [ "$code" = 130 ] && grep -q "^$done of 2 pictures" among && [ ! -e "stopped/$name" ] && [ ! -e "stopped/$name.part" ] || return
+    [ "$code" = 130 ] && grep -q "^$done of 2 pictures" among && [ ! -e "stopped/$name" ] && no_part || return
     done=1
   done
 }

@@ -281,24 +281,36 @@ refuses_values() { # COMMAND...
 keeps_earlier_output() { # COMMAND...: what was there stays when a later run fails, and nothing else is left
   head -c 3000 clip.mkv >cut.mkv
   echo earlier >earlier.rgb
-  ! "$@" --region=1,2,3,4 -o earlier.rgb cut.mkv && [ "$(cat earlier.rgb)" = earlier ] && [ ! -e earlier.rgb.part ]
+  ! "$@" --region=1,2,3,4 -o earlier.rgb cut.mkv && [ "$(cat earlier.rgb)" = earlier ] && no_part
 }
 is_not_closed() { # COMMAND...: a file that may lack its end does not take the place of the earlier one
   echo earlier >earlier.rgb
   refuses "No space left" env LD_PRELOAD="$failing_close" "$@" --region=1,2,3,4 -o earlier.rgb clip.mkv &&
-    [ "$(cat earlier.rgb)" = earlier ] && [ ! -e earlier.rgb.part ]
+    [ "$(cat earlier.rgb)" = earlier ] && no_part
+}
+is_written_twice() { # COMMAND...: by two programs at once, each of which writes a whole file
+  local first second=("--region=1,2,3,4" clip.mkv)
+  local slow=("--region=0,0,160,120" clip.mkv mask=median size=31 iterations=50 backend=cpu n-threads=1)
+  "$@" -o alone.rgb "${second[@]}" && "$@" -o slow.rgb "${slow[@]}" || return
+  "$@" -o twice.rgb "${slow[@]}" &
+  first=$!
+  until ! no_part; do kill -0 "$first" && sleep 0.01 || return; done
+  kill -STOP "$first"
+  ! "$@" -o twice.rgb "${second[@]}" || cp twice.rgb second.rgb
+  kill -CONT "$first"
+  wait "$first" && cmp second.rgb alone.rgb && cmp twice.rgb slow.rgb && no_part
 }
 is_terminated() { # COMMAND...: which leaves no part of the output
   local code=0 program
   "$@" --region=0,0,160,120 -o early.rgb clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 &
   program=$!
-  until [ -e early.rgb.part ]; do kill -0 "$program" && sleep 0.01 || return; done
+  until ! no_part; do kill -0 "$program" && sleep 0.01 || return; done
   sleep "${delay:-0}"
   kill "$program"
   [ -z "${delay:-}" ] || { sleep 0.01 && kill "$program"; } || true
   wait "$program" || code=$?
   echo "exit code $code"
-  [ "$code" = 130 ] && [ ! -e early.rgb.part ]
+  [ "$code" = 130 ] && no_part
 }
 is_terminated_at_the_end() { # COMMAND...: when its last frames are on their way, and then it does end
   local code program try bytes
@@ -336,7 +348,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..72"
+echo "1..74"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -388,6 +400,8 @@ expect "a name in another encoding" named $'Stra\xdfe' "$program"
 expect_unless "$no_python" "in Python too" named $'Gru\xdfe' "$python" "$script"
 expect "a file with sound only" refuses_sound "$program"
 expect_unless "$no_python" "in Python too" refuses_sound "$python" "$script"
+expect "two programs write one file" is_written_twice "$program"
+expect_unless "$no_python" "in Python too" is_written_twice "$python" "$script"
 expect "a termination" is_terminated "$program"
 expect_unless "$no_python" "in Python too" is_terminated "$python" "$script"
 expect "a termination at the end" is_terminated_at_the_end "$program"
