@@ -39,8 +39,8 @@ _cudaconv() {
     *=*) lines=$(_cudaconv_words "${word%%=*}") files='' ;;
     *)
       case $before in
-        *[[:blank:]]-p[[:blank:]]) lines=$(_cudaconv_presets) files='' ;;
-        *[[:blank:]]-o[[:blank:]]) ;;
+        *[[:blank:]]-p[[:blank:]] | *[[:blank:]]--preset[[:blank:]]) lines=$(_cudaconv_presets) files='' ;;
+        *[[:blank:]]-o[[:blank:]] | *[[:blank:]]--output[[:blank:]] | *[[:blank:]]--cascade[[:blank:]]) ;;
         *) lines=$(_cudaconv_words "") ;;
       esac ;;
   esac
@@ -54,7 +54,9 @@ _cudaconv() {
   done
   [ -n "$files" ] || return 0
   [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o filenames 2>/dev/null  # it would write properties as mask\=
-  for line in $(compgen -f -- "$word"); do COMPREPLY+=("$line"); done
+  before=''
+  [[ $COMP_WORDBREAKS != *:* || $word != *:* ]] || before=${word%:*}:  # readline cuts words at : too
+  for line in $(compgen -f -- "$word"); do COMPREPLY+=("${line#"$before"}"); done
 }
 
 complete -F _cudaconv cudaconv-play cudaconv-privacy cudaconv-tune

@@ -65,14 +65,15 @@ offers_properties() {
 offers_files() {
   mkdir -p "$scratch/files/folder"
   cd "$scratch/files"
-  touch "sigma one.mp4" clip.mp4 sizes
+  touch "sigma one.mp4" clip.mp4 sizes scene:1.mp4
   offers "$program" "cl" clip.mp4 && offers "$program" "-o cl" clip.mp4 && offers "$program" "--output=fo" folder &&
+    offers "$program" "--output cl" clip.mp4 && offers "$program" "scene:" 1.mp4 && offers "$program" "./scene:1" 1.mp4 &&
     offers "$program" "./si" "./sigma one.mp4" ./sizes && offers "$program" "size" size= size-y= sizes
 }
 offers_presets() {
   offers "$program" "clip.mp4 --preset=Sh" 'Sharpen\ scans' 'Sharpen\ video' &&
     offers "$program" 'clip.mp4 --preset=Sharpen\ v' 'Sharpen\ video' &&
-    offers "$program" "clip.mp4 -p Pl" Plates
+    offers "$program" "clip.mp4 -p Pl" Plates && offers "$program" "clip.mp4 --preset Pl" Plates
 }
 is_registered() { # PROGRAM...
   # shellcheck disable=SC2016  # bash expands them
