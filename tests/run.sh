@@ -13,14 +13,15 @@ steps=4
 
 command -v nvcc >/dev/null || steps=3  # without nvcc there is no second build
 begin "looking for what the build needs"
+install_packages
 if [ "$(id -u)" = 0 ]; then  # optional packages, which other users need not install by hand
   want_command clang-format clang-format
   want_command shellcheck shellcheck
   want_command clang++ clang
   want_module gtk+-3.0 libgtk-3-dev
   want_command Xvfb xvfb
+  install_optional
 fi
-install_packages
 
 begin "building (some minutes the first time)"
 # shellcheck disable=SC2046  # gpu_options prints several options or none

@@ -97,6 +97,12 @@ install_missing() {
     die "apt-get could not install ${wanted[*]}"
 }
 
+# Installs packages that only some tests need, and goes on if that fails.
+install_optional() {
+  (install_missing) || echo "      going on without ${missing[*]}"
+  missing=()
+}
+
 # The duration of the first build on two cores.
 build_time() { if command -v nvcc >/dev/null; then echo "about six minutes"; else echo "a minute or two"; fi; }
 

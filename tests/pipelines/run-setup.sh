@@ -59,6 +59,18 @@ installs_nothing() {
   grep -q "GStreamer 1.22 or newer is needed.*here is $1" "$scratch/installs" && ! grep -q "runs apt-install" "$scratch/installs"
 }
 
+goes_on() ( # without a package that only some tests need, if apt-get fails
+  # shellcheck disable=SC2034  # setup.sh reads it
+  steps=1
+  . tests/setup.sh
+  missing=(xvfb)
+  dpkg-query() { true; }
+  apt-get() { true; }
+  sudo() { true; }
+  logged() { false; }
+  install_optional && [ ${#missing[@]} = 0 ]
+)
+
 # Prints the package of an element, if setup.sh does not install it.
 package_of() { # ELEMENT
   case $1 in
@@ -126,12 +138,13 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..12"
+echo "1..13"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
 expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
 expect "a system with an old GStreamer is told so, and stays as it is" installs_nothing 1.20.3-0ubuntu1.1
 expect "one with a newer GStreamer gets it" installs 1.24.2-1ubuntu0.2
+expect "a package that only some tests need may be missing" goes_on
 expect "launch lines name the packages of their elements" names_packages
 expect "OpenCV says nothing in launch lines" log_level OFF
 expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
