@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Hides faces: a detector marks them on each frame, and cudaconv makes a mosaic of what is marked.
 

@@ -343,18 +343,27 @@ refuses_sound() { # COMMAND...
   gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location=sound.ogg </dev/null
   refuses "cudaconv-privacy: there is no video in it" "$@" --region=1,2,3,4 -o refused.rgb sound.ogg
 }
+takes_bindings() { # which the system's Python has, where another one comes first
+  mkdir other
+  printf '#!/bin/sh\nexit 9\n' >other/python3
+  chmod +x other/python3
+  PATH=$PWD/other:$PATH "$script" --help
+}
 no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --region=1,2,3,4 clip.mkv; }
 
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..74"
+echo "1..75"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
 expect "a clip by a turned camera, in C++" turned "$program"
 expect_unless "$no_python" "a clip by a turned camera, in Python" turned "$python" "$script"
 expect_unless "$no_python" "the Python code of README.md" of_readme
+no_bindings=
+/usr/bin/python3 -c 'import gi' || no_bindings="no python3-gi"
+expect_unless "$no_bindings" "the program in Python finds GStreamer's bindings" takes_bindings
 expect_unless "$no_python" "both programs make the same bytes" same_bytes --region=3,4,50,60 clip.mkv mask=gauss sigma=5 roi-scale=0
 expect_unless "$no_detector" "a face, in C++" face "$program"
 expect_unless "${no_detector:-$no_python}" "a face, in Python" face "$python" "$script"
