@@ -83,7 +83,7 @@ Options parse_options(int &argc, char **&argv) {
   ErrorSlot error;
   g_option_context_parse(context.get(), &argc, &argv, error);
   error.check("the command line");
-  if (!rest) throw Failure("which file? --help says more");
+  if (!rest) throw Failure("no input file; cudaconv-privacy --help explains the arguments");
   Options options;
   options.input = rest[0];
   options.properties.assign(std::begin(kSettings), std::end(kSettings));
