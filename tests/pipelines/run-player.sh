@@ -429,6 +429,18 @@ is_interrupted_among_pictures() { # at the first one, and at the first one of an
     done=1
   done
 }
+keeps_depth() { # 16 bits of grey, and alpha
+  local format file
+  for format in GRAY16_BE RGBA; do
+    gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=solid-color foreground-color=0x40ff8020 \
+      ! "video/x-raw,format=$format,width=65,height=47" ! pngenc ! filesink location=deep.png &&
+      "$player" -q -o kept.png deep.png mask=identity || return
+    for file in deep kept; do
+      gst-launch-1.0 -q filesrc location="$file.png" ! pngdec ! "video/x-raw,format=$format" ! filesink location="$file.raw" || return
+    done
+    cmp deep.raw kept.raw || return
+  done
+}
 damaged_in_folder() { # other pictures are filtered, and the exit code reports the failure
   echo nonsense >photos/b.png
   local code=0
@@ -449,7 +461,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..67"
+echo "1..68"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -508,6 +520,7 @@ expect "a picture of another kind than its name says" of_any_name
 expect "a picture by its URI" of_uri
 expect "a picture to where a link points" writes_through_link
 expect "a JPEG" to_jpeg
+expect "16-bit grey and alpha in a PNG" keeps_depth
 expect_unless "$no_jpegparse" "a photo by a turned camera" turns_photo
 expect "a JPEG that its decoder does not support" refuses_precision
 expect "a picture into a pipe" into_a_pipe
