@@ -244,7 +244,7 @@ const VectorLoops &vector_loops_avx512();
 // The levels that this machine can run, the fastest last. The first one is for no vector unit in particular.
 const std::vector<const VectorLoops *> &vector_levels();
 
-// The fastest level, or the one that the environment variable CUDACONV_VECTORS names.
+// The fastest level, or, for tests, the one that the environment variable CUDACONV_VECTORS names.
 const VectorLoops &vector_loops();
 
 }  // namespace cudaconv
