@@ -136,8 +136,9 @@ sys.exit(not os.path.samefile(json.load(open(sys.argv[1]))["directories"]["sourc
       die "$folder/ was made for another copy of the source: rm -rf $folder, and run this again"
   fi
   mkdir -p "$folder"
-  # Meson looks for CUDA and GStreamer only when it configures, so new versions need a new configuration.
-  state="$* $(nvcc --version 2>/dev/null | tail -n 1) $(pkg-config --modversion gstreamer-1.0)"
+  # Meson looks for CUDA and GStreamer only when it configures, so new versions need a new configuration. Another Meson
+  # cannot read the files of this one.
+  state="$* $(meson --version) $(nvcc --version 2>/dev/null | tail -n 1) $(pkg-config --modversion gstreamer-1.0)"
   state+=" $(pkg-config --modversion gstreamer-analytics-1.0 2>/dev/null || true) $(env | grep ^NVCC_ || true)"
   if [ ! -e "$folder/build.ninja" ]; then
     logged "${folder##*/}-setup" meson setup "$folder" "$@" || die "the build could not be configured"

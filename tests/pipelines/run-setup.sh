@@ -91,7 +91,8 @@ names_packages() {
 
 # Runs a command with a program in place of the one of that name: with_program NAME BODY COMMAND...
 with_program() {
-  mkdir -p "$scratch/bin"
+  rm -rf "${scratch:?}/bin"
+  mkdir "$scratch/bin"
   printf '#!/bin/sh\n%s\n' "$2" >"$scratch/bin/$1"
   chmod +x "$scratch/bin/$1"
   # shellcheck disable=SC2031  # setup.sh changed it in a subshell
@@ -120,7 +121,7 @@ says_why_nvcc_is_left_out() {
     meson setup "$scratch/build" -Dtests=disabled -Dbench=disabled -Dtune=disabled | tee "$scratch/setup-log"
   grep -qx "Message: Building for the CPU only: nvcc 13.0 .*: this compiler is too new" "$scratch/setup-log"
 }
-# Configures a project in a folder of any name twice. A copy of it with its build folder is told so.
+# Configures a project in a folder of any name twice, and by another Meson. A copy of it with its build folder is told so.
 configures_again() (
   mkdir "$scratch/Jörg's \"x" && cd "$scratch/Jörg's \"x" || return
   echo "project('any')" >meson.build
@@ -128,6 +129,8 @@ configures_again() (
   steps=1
   . "$top/tests/setup.sh"
   configure build && configure build && [ -e build/configured ] || return
+  # shellcheck disable=SC2016  # sh expands them
+  with_program meson '[ "$1" = --version ] && echo 99 || echo "$@" >again' configure build && grep -- --reconfigure again || return
   cp -r . "$scratch/copy" && cd "$scratch/copy" || return
   (configure build) 2>&1 | tee said
   grep -q 'build/ was made for another copy of the source' said
