@@ -107,6 +107,12 @@ finds_its_folder() { # by a link, and where bash looks for folders elsewhere, to
   [ "$(with_program gst-launch-1.0 'pwd' env CDPATH=.:/usr pipelines/launch blur)" = "$top" ] &&
     [ "$(with_program gst-launch-1.0 'pwd' "$scratch/link" blur)" = "$top" ]
 }
+explain_themselves() { # and install and build nothing
+  local script
+  for script in tests/run.sh pipelines/demo.sh pipelines/gallery pipelines/noise; do
+    timeout 5 "$script" --help </dev/null >"$scratch/said" && cat "$scratch/said" && grep -q "$script" "$scratch/said" || return
+  done
+}
 needs_mounts() { # what build.sh says where it may not mount
   local code=0 output
   output=$(with_program debootstrap 'exit 1' setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
@@ -141,7 +147,7 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..13"
+echo "1..14"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
 expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
@@ -152,6 +158,7 @@ expect "launch lines name the packages of their elements" names_packages
 expect "OpenCV says nothing in launch lines" log_level OFF
 expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
 expect "launch finds its folder" finds_its_folder
+expect "scripts explain themselves" explain_themselves
 expect_unless "$no_meson" "an nvcc that does not work is left out, with the reason" says_why_nvcc_is_left_out
 expect_unless "$no_meson" "a folder of any name is configured again" configures_again
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
