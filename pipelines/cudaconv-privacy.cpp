@@ -176,6 +176,9 @@ void hide(const Options &options) {
   line += "cudaconv name=hider";
   Counts counts;
   if (options.output.empty()) check_display();
+  for (const char *picture : {".png", ".jpg", ".jpeg"})
+    if (has_suffix(options.output, picture))
+      throw Failure("this program writes videos and bare RGB frames, no pictures");
   OutputFile file(options.output, options.input);
   Owned<GstElement> pipeline, hider;
   if (options.output.empty() || is_video_file(options.output)) {

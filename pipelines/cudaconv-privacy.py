@@ -172,7 +172,7 @@ def part_of(options):
         return None
     if os.path.isdir(options.output):
         raise Failure(f"{options.output} is a folder, not a file to write")
-    if options.output.lower().endswith((".mkv", ".mp4")):
+    if options.output.lower().endswith((".mkv", ".mp4", ".png", ".jpg", ".jpeg")):
         raise Failure("this program writes .webm, or else bare RGB frames; the program in C++ writes .mkv and .mp4")
     if is_stdout(options.output) or os.path.exists(options.output) and not os.path.isfile(options.output):
         return options.output

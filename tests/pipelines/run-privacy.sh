@@ -354,7 +354,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..75"
+echo "1..77"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -435,6 +435,8 @@ expect_unless "$no_python" "in Python too" refuses "folder.rgb is a folder" \
   "$python" "$script" --region=1,2,3,4 -o folder.rgb clip.mkv
 expect_unless "$no_python" "a container that Python does not write" refuses ".mkv and .mp4" \
   "$python" "$script" --region=1,2,3,4 -o refused.MP4 clip.mkv
+expect "a picture as the output" refuses "no pictures" "$program" --region=1,2,3,4 -o refused.PNG clip.mkv
+expect_unless "$no_python" "in Python too" refuses "bare RGB frames" "$python" "$script" --region=1,2,3,4 -o refused.jpg clip.mkv
 expect "values that a property does not take" refuses_values "$program"
 expect_unless "$no_python" "in Python too" refuses_values "$python" "$script"
 expect "a file that is cut off" keeps_earlier_output "$program"
