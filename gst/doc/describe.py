@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prints what gst-inspect-1.0 says of cudaconv in the form that hotdoc's extension for GStreamer reads."""
 import json
+import os
 import re
 import subprocess
 
@@ -41,8 +42,8 @@ def enumeration(block):
 
 
 def main():
-    text = subprocess.run(["gst-inspect-1.0", "--no-colors", "cudaconv"], check=True, capture_output=True,
-                          text=True).stdout
+    text = subprocess.run(["gst-inspect-1.0", "--no-colors", "cudaconv"], check=True, capture_output=True, text=True,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout  # else it translates words
     blocks = {name: block for name, block in
               parts(r"^  ([a-z0-9-]+) +: ", text[text.index("Element Properties:"):]).items()
               if name not in ("name", "parent", "qos")}

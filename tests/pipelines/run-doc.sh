@@ -42,10 +42,14 @@ has_pictures() { # each is a file
   mapfile -t pictures < <(grep -oE 'src="pictures/[^"]*' "$page" | cut -d '"' -f 2)
   [ ${#pictures[@]} -ge 5 ] && cd "$scratch/html" && ls -l "${pictures[@]}"
 }
+is_made_everywhere() { # in a language that GStreamer has
+  LC_ALL=de_DE.UTF-8 "$folder/describe.py" | cmp - "$scratch/cache.json"
+}
 leaves_source_alone() { [ -z "$(find "$folder" -newer "$scratch/start" -type f)" ]; }
 
-echo "1..4"
+echo "1..5"
 expect "the page is made without warnings" is_made
+expect "it is the same in another language" is_made_everywhere
 expect "it has all properties and values" has_properties
 expect "it has pictures" has_pictures
 expect "nothing is written beside the sources" leaves_source_alone
