@@ -4,6 +4,7 @@
 # Functions for tests in the Test Anything Protocol. Source this file under `set -euo pipefail`, print the number of
 # tests, for example "1..8", call `expect` for each test, and end with `finish`.
 
+export LANGUAGE=en  # tests read messages of GLib, GStreamer and GTK, which these would translate
 number=0
 failed=0
 

@@ -7,7 +7,7 @@
 set -euo pipefail
 
 describe() {
-  gst-inspect-1.0 --no-colors cudaconv | awk '
+  LC_ALL=C.UTF-8 gst-inspect-1.0 --no-colors cudaconv | awk '
     /^[A-Z]/ { section = $0 }  # a headline
     /^  [a-z]/ { inherited = $1 == "name" || $1 == "parent" || $1 == "qos"; value = 0 }
     section ~ /^Factory Details/ && $1 !~ /^(Long-name|Klass|Description)$/ { next }

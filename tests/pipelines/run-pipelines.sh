@@ -31,8 +31,8 @@ missing_element() {
 # Changes a launch line to test sources and to files for its frames: headless LINE FOLDER
 headless() {
   sed -e "s/v4l2src/videotestsrc/; s/videotestsrc/videotestsrc num-buffers=$frames/g" \
-    -e "s|autovideosink|multifilesink location=$2/%05d.raw|" \
-    -e "s|filesink location=build/|filesink location=$2/|" <<<"$1"
+    -e "s|autovideosink|multifilesink location='$2/%05d.raw'|" \
+    -e "s|filesink location=build/\([^ ]*\)|filesink location='$2/\1'|" <<<"$1"
 }
 
 passthrough() {

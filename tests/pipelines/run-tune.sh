@@ -20,6 +20,8 @@ scratch=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server"; rm -rf "$scratch"' EXIT
 cd "$scratch"
+cp "$clip" city.webm
+clip=$scratch/city.webm  # which a launch line needs not quote
 # No presets, settings or themes of the user.
 export XDG_DATA_HOME=$scratch XDG_CONFIG_HOME=$scratch NO_AT_BRIDGE=1 GTK_THEME=Adwaita GDK_BACKEND=x11 GDK_SCALE=1
 
