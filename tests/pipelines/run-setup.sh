@@ -59,6 +59,18 @@ installs_nothing() {
   grep -q "GStreamer 1.22 or newer is needed.*here is $1" "$scratch/installs" && ! grep -q "runs apt-install" "$scratch/installs"
 }
 
+says_that_update_warned() (
+  cd "$scratch"
+  # shellcheck disable=SC2034  # setup.sh reads it
+  steps=1
+  . "$top/tests/setup.sh"
+  missing=(xvfb)
+  dpkg-query() { true; }
+  apt-get() { true; }
+  sudo() { true; }
+  logged() { mkdir -p build && echo "W: Failed to fetch $1" >>build/apt-update.log && [ "$1" = apt-update ]; }
+  ! (install_missing) 2>said && cat said && grep -q 'W: Failed to fetch apt-update' said && grep -q 'could not install xvfb' said
+)
 goes_on() ( # without a package that only some tests need, if apt-get fails
   # shellcheck disable=SC2034  # setup.sh reads it
   steps=1
@@ -147,12 +159,13 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..14"
+echo "1..15"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
 expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
 expect "a system with an old GStreamer is told so, and stays as it is" installs_nothing 1.20.3-0ubuntu1.1
 expect "one with a newer GStreamer gets it" installs 1.24.2-1ubuntu0.2
+expect "without a network it is told so" says_that_update_warned
 expect "a package that only some tests need may be missing" goes_on
 expect "launch lines name the packages of their elements" names_packages
 expect "OpenCV says nothing in launch lines" log_level OFF
