@@ -235,7 +235,7 @@ GstFlowReturn Path::send() {
 
 // Whether time `a` comes before `b` where the stream plays.
 bool Path::is_before(int64_t a, int64_t b) const {
-  return trans_->segment.rate < 0 ? a > b : a < b;
+  return plays_backwards(trans_->segment) ? a > b : a < b;
 }
 
 // The first and the last of the times of waiting frames: not always those that came first and last.
@@ -251,9 +251,10 @@ bool Path::is_due(const Waiting &waiting) const {
   if (!context_ || context_->is_identity() || !waiting.regions.is_timed) return true;
   const RoiSettings &roi = context_->settings.roi;
   if (!roi.meta || !roi.lookahead) return true;
-  const guint64 wait = trans_->segment.rate < 0 ? roi.hold : roi.lookahead;
+  const bool backwards = plays_backwards(trans_->segment);
+  const guint64 wait = backwards ? roi.hold : roi.lookahead;
   const auto now = static_cast<guint64>(now_), time = static_cast<guint64>(waiting.regions.time);
-  const guint64 passed = trans_->segment.rate < 0 ? time - now : now - time;
+  const guint64 passed = backwards ? time - now : now - time;
   return !is_before(now_, waiting.regions.time) && (has_fields(context_->info) ? passed > wait : passed >= wait);
 }
 
@@ -373,7 +374,7 @@ bool Path::ends_frames(GstEvent *event) const {
     case GST_EVENT_SEGMENT: {
       const GstSegment *segment;
       gst_event_parse_segment(event, &segment);
-      const bool turns = (segment->rate < 0) != (trans_->segment.rate < 0);
+      const bool turns = plays_backwards(*segment) != plays_backwards(trans_->segment);
       return turns || is_other_segment(event, trans_->segment, true);
     }
     case GST_EVENT_STREAM_START:

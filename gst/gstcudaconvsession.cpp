@@ -330,7 +330,7 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
   complain_once("metas", find_regions(*context, buffer, &frame));
   complain_once("roi-type matches",
-                type_watch_.look(buffer, roi, frame.own, segment.rate < 0 ? -frame.time : frame.time));
+                type_watch_.look(buffer, roi, frame.own, plays_backwards(segment) ? -frame.time : frame.time));
   hold(*context, segment, waiting, frame);
   last_time_ = frame.time;
   if (roi.meta && roi.lookahead && !frame.is_timed)
@@ -410,6 +410,13 @@ bool is_other_stream(GstEvent *event, GstPad *sinkpad) {
   gst_event_parse_stream_start(current.get(), &current_id);
   gst_event_parse_group_id(current.get(), &current_group);
   return g_strcmp0(id, current_id) != 0 || group != current_group;
+}
+
+bool plays_backwards(const GstSegment &segment) {
+  // Without an end, a negative applied rate gives no stream times: timestamps count.
+  const bool turned =
+      segment.format == GST_FORMAT_TIME && segment.applied_rate < 0 && segment.stop != GST_CLOCK_TIME_NONE;
+  return (segment.rate < 0) != turned;
 }
 
 bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time) {

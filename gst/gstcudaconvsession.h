@@ -36,6 +36,9 @@ struct FrameRegions {
 // flags and GstStream may be others.
 bool is_other_stream(GstEvent *event, GstPad *sinkpad);
 
+// Whether frames come with falling stream times: timestamps fall, or the source has turned the stream round.
+bool plays_backwards(const GstSegment &segment);
+
 // Whether a SEGMENT event brings another segment than `current`. `in_stream_time`: only other stream times count.
 bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time);
 

@@ -158,6 +158,27 @@ GST_START_TEST(a_stream_that_plays_backwards) {
 }
 GST_END_TEST;
 
+// With a negative applied rate, stream times fall where timestamps rise.
+GST_START_TEST(a_stream_that_its_source_has_turned_round) {
+  for (const int rate : {1, -1}) {
+    Stream h(settings(2 * kFrame, 3 * kFrame));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    segment.rate = rate;
+    segment.applied_rate = -1;
+    segment.stop = 100 * kFrame;
+    push_event(h, gst_event_new_segment(&segment));
+    Clip clip(h);
+    const auto frame = [&](int i) { return 50 + rate * i; };
+    for (int i = 0; i <= 20; i++)
+      clip.push(frame(i) * kFrame, i == 10 || i == 17 ? std::vector<Region>{{i, 8, 16, 12}} : std::vector<Region>());
+    fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), rate < 0 ? 19 : 18);
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i <= 20; i++) clip.check(frame(i) * kFrame, (frame(i) - 2) * kFrame, (frame(i) + 3) * kFrame);
+  }
+}
+GST_END_TEST;
+
 // The regions of a frame that is dropped because it is too late count as well.
 GST_START_TEST(regions_of_late_frames_are_looked_at) {
   Stream h(settings(2 * kFrame, 0));
@@ -1395,6 +1416,7 @@ Suite *make_suite() {
   tcase_add_test(tc, what_a_detector_misses_is_covered_from_both_sides);
   tcase_add_test(tc, times_of_any_length);
   tcase_add_test(tc, a_stream_that_plays_backwards);
+  tcase_add_test(tc, a_stream_that_its_source_has_turned_round);
   tcase_add_test(tc, regions_of_late_frames_are_looked_at);
   tcase_add_test(tc, times_that_are_no_times);
   tcase_add_test(tc, times_that_are_not_in_order);
