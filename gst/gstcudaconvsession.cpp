@@ -291,8 +291,9 @@ FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSeg
   if (!GST_CLOCK_TIME_IS_VALID(time)) {
     const GstClockTime duration =
         GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration();
+    const gint64 step = plays_backwards(segment) ? -nanoseconds(duration) : nanoseconds(duration);
     gint64 sum;
-    if (!last || __builtin_add_overflow(*last, nanoseconds(duration), &sum)) sum = last ? G_MAXINT64 : 0;
+    if (!last || __builtin_add_overflow(*last, step, &sum)) sum = !last ? 0 : step < 0 ? G_MININT64 : G_MAXINT64;
     return {sum, duration > 0, {}, {}};
   }
   guint64 stream = time;
