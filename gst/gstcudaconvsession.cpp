@@ -431,21 +431,21 @@ bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream
 }
 
 void Session::look_at_event(GstEvent *event, const GstSegment &current) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
-    complain_once("roi-type matches", type_watch_.end());
-    const std::shared_ptr<const StreamContext> context = this->context();
-    if (context && context->settings.roi.report) post_report(Ref<GstStructure>(counts_.report({}, true)));
-  }
+  const GstEventType type = GST_EVENT_TYPE(event);
+  if (type == GST_EVENT_EOS) complain_once("roi-type matches", type_watch_.end());
   // Within a stream, a pad offset or another rate changes the running time of frames, not their stream time.
-  if (GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START)
-    stream_starts_ |= is_other_stream(event, GST_BASE_TRANSFORM_SINK_PAD(element_));
-  const bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP ||
-                    (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT &&
-                     is_other_segment(event, current, !std::exchange(stream_starts_, false)));
-  if (!ends) return;
-  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) type_watch_.restart_time();
-  forget_regions();
-  last_time_.reset();
+  if (type == GST_EVENT_STREAM_START) stream_starts_ |= is_other_stream(event, GST_BASE_TRANSFORM_SINK_PAD(element_));
+  const bool ends =
+      type == GST_EVENT_FLUSH_STOP ||
+      (type == GST_EVENT_SEGMENT && is_other_segment(event, current, !std::exchange(stream_starts_, false)));
+  if (ends) {
+    if (type == GST_EVENT_FLUSH_STOP) type_watch_.restart_time();
+    forget_regions();
+    last_time_.reset();
+  }
+  if (!ends && type != GST_EVENT_SEGMENT_DONE && type != GST_EVENT_EOS) return;
+  const std::shared_ptr<const StreamContext> context = this->context();
+  if (context && context->settings.roi.report) post_report(Ref<GstStructure>(counts_.report({}, true)));
 }
 
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <thread>
 #include <tuple>
@@ -1270,6 +1271,37 @@ GST_START_TEST(a_stream_after_the_end_has_its_own_reports) {
 }
 GST_END_TEST;
 
+// No report has frames from before and after a seek or in two runs of a loop.
+GST_START_TEST(reports_end_where_time_may_jump) {
+  const std::function<void(Harness &)> ends[] = {
+      [](Harness &h) {
+        push_event(h, gst_event_new_flush_start());
+        push_event(h, gst_event_new_flush_stop(TRUE));
+        send_segment(h, 0);
+      },
+      [](Harness &h) { send_segment(h, 3 * kFrame); },
+      [](Harness &h) { push_event(h, gst_event_new_segment_done(GST_FORMAT_TIME, 10 * kFrame)); }};
+  for (const auto &end : ends) {
+    Stream h("mask=gauss5 roi-meta=true roi-report=true");
+    Random random = seeded();
+    for (const int start : {0, 5}) {
+      for (int i = start; i < start + 10; i++) {
+        const Ref<GstBuffer> frame = random_frame(h.info, random);
+        GST_BUFFER_PTS(frame.get()) = i * kFrame;
+        fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+        h.pull();
+      }
+      start ? push_event(h, gst_event_new_eos()) : end(h);
+      const std::vector<Ref<GstMessage>> reports = take_messages(h.element(), GST_MESSAGE_ELEMENT);
+      fail_unless_equals_int(reports.size(), 1);
+      const GstStructure *report = gst_message_get_structure(reports[0].get());
+      fail_unless_equals_uint64(number(report, "stream-time"), start * kFrame);
+      fail_unless_equals_uint64(number(report, "frames-unmarked"), 10);
+    }
+  }
+}
+GST_END_TEST;
+
 // Regions of frames that wait are counted once, though they are looked for again when settings change.
 GST_START_TEST(regions_of_frames_that_wait_are_counted_once) {
   Stream h(settings(2 * kFrame, 0));
@@ -1477,6 +1509,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_and_their_regions_are_in_the_same_report);
   tcase_add_test(tc, reports_begin_when_they_are_turned_on);
   tcase_add_test(tc, a_stream_after_the_end_has_its_own_reports);
+  tcase_add_test(tc, reports_end_where_time_may_jump);
   tcase_add_test(tc, regions_of_frames_that_wait_are_counted_once);
   tcase_add_test(tc, labels_are_counted_under_names_that_can_be_read_back);
   tcase_add_test(tc, frames_wait_in_a_storm);
