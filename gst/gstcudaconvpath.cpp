@@ -185,7 +185,7 @@ void Path::prepare_for(GstBuffer *buffer) {
 GstFlowReturn Path::prepare(bool is_discont, GstBuffer *frame) {
   prepare_for(waiting_.empty() ? frame : waiting_.front().frame.get());
   prepared_ = true;
-  const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, gst_buffer_ref(frame));
+  const GstFlowReturn flow = submit(is_discont, frame);
   take_context();
   const std::shared_ptr<const StreamContext> context = context_;
   arrived_ = session_.note_regions(context.get(), frame, trans_->segment, times_waiting());
@@ -198,6 +198,18 @@ GstFlowReturn Path::prepare(bool is_discont, GstBuffer *frame) {
   }
   now_ = arrived_.time;
   return flow == GST_FLOW_OK && !context_ ? GST_FLOW_NOT_NEGOTIATED : flow;
+}
+
+// Hands the frame to the base class with its own segment, which may wait: a late frame is dropped by its running time.
+GstFlowReturn Path::submit(bool is_discont, GstBuffer *frame) {
+  GstSegment segment = trans_->segment;
+  for (const Waiting &waiting : waiting_)
+    for (const Ref<GstEvent> &event : waiting.events)
+      if (GST_EVENT_TYPE(event.get()) == GST_EVENT_SEGMENT) gst_event_copy_segment(event.get(), &segment);
+  std::swap(segment, trans_->segment);
+  const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, gst_buffer_ref(frame));
+  std::swap(segment, trans_->segment);
+  return flow;
 }
 
 // Notes how late the frame that has arrived is. Counts frames that left by the clock, if it belongs to their

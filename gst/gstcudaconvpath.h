@@ -81,6 +81,7 @@ class Path {
   void check_passthrough();
   void prepare_for(GstBuffer *buffer);
   GstFlowReturn prepare(bool is_discont, GstBuffer *frame);
+  GstFlowReturn submit(bool is_discont, GstBuffer *frame);
   void note_arrival(GstBuffer *frame);
   bool is_before(int64_t a, int64_t b) const;
   RoiHistory::Span times_waiting() const;

@@ -579,6 +579,32 @@ GST_START_TEST(a_segment_of_the_same_stream_times_lets_no_frame_go) {
 }
 GST_END_TEST;
 
+// A seek without a flush, back to the start: the next frame is not late, although its segment still waits.
+GST_START_TEST(the_first_frame_of_a_segment_that_waits_is_not_late) {
+  Stream h(settings(5 * kFrame, 0));
+  Random random = seeded();
+  const Region face = {8, 8, 16, 12};
+  std::vector<Ref<GstBuffer>> sources;
+  for (int i = 0; i < 40; i++) {
+    if (i == 20) {
+      gst_harness_push_upstream_event(h.get(), gst_event_new_qos(GST_QOS_TYPE_OVERFLOW, 1, -1, 14 * kFrame));
+      GstSegment segment;
+      gst_segment_init(&segment, GST_FORMAT_TIME);
+      segment.base = 20 * kFrame;
+      push_event(h, gst_event_new_segment(&segment));
+      fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 15);
+    }
+    sources.push_back(random_frame(h.info, random));
+    GST_BUFFER_PTS(sources.back().get()) = i % 20 * kFrame;
+    add_roi(sources.back().get(), "face", face.x, face.y, face.width, face.height);
+    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
+  }
+  push_event(h, gst_event_new_eos());
+  for (const Ref<GstBuffer> &source : sources)
+    check_layers(source.get(), h.pull().get(), h.info, {{kFilter, {{face}}}});
+}
+GST_END_TEST;
+
 // A flush drops caps that wait, since those of the source pad may name another memory. Tags stay.
 GST_START_TEST(a_flush_leaves_the_source_pad_its_caps) {
   Stream h(settings(5 * kFrame, 0));
@@ -1484,6 +1510,7 @@ Suite *make_suite() {
   tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
   tcase_add_test(tc, a_new_element_upstream_lets_no_frame_go);
   tcase_add_test(tc, a_segment_of_the_same_stream_times_lets_no_frame_go);
+  tcase_add_test(tc, the_first_frame_of_a_segment_that_waits_is_not_late);
   tcase_add_test(tc, a_flush_leaves_the_source_pad_its_caps);
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, a_gap_event_overtakes_frames_in_a_decoder);
