@@ -192,9 +192,14 @@ GST_START_TEST(a_stream_that_its_source_has_turned_round) {
     const auto frame = [&](int i) { return 50 + rate * i; };
     for (int i = 0; i <= 20; i++)
       clip.push(frame(i) * kFrame, i == 10 || i == 17 ? std::vector<Region>{{i, 8, 16, 12}} : std::vector<Region>());
-    fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), rate < 0 ? 19 : 18);
-    push_event(h, gst_event_new_eos());
-    for (int i = 0; i <= 20; i++) clip.check(frame(i) * kFrame, (frame(i) - 2) * kFrame, (frame(i) + 3) * kFrame);
+    const int waits = rate < 0 ? 2 : 3;
+    for (int i = 0; i <= 20; i++) {
+      if (i == 21 - waits) {
+        fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+        push_event(h, gst_event_new_eos());
+      }
+      clip.check(frame(i) * kFrame, (frame(i) - 2) * kFrame, (frame(i) + 3) * kFrame);
+    }
   }
 }
 GST_END_TEST;
@@ -585,14 +590,17 @@ GST_START_TEST(the_first_frame_of_a_segment_that_waits_is_not_late) {
   Random random = seeded();
   const Region face = {8, 8, 16, 12};
   std::vector<Ref<GstBuffer>> sources;
+  size_t next = 0;
+  const auto check = [&] { check_layers(sources[next++].get(), h.pull().get(), h.info, {{kFilter, {{face}}}}); };
   for (int i = 0; i < 40; i++) {
     if (i == 20) {
+      while (next < 15) check();
       gst_harness_push_upstream_event(h.get(), gst_event_new_qos(GST_QOS_TYPE_OVERFLOW, 1, -1, 14 * kFrame));
       GstSegment segment;
       gst_segment_init(&segment, GST_FORMAT_TIME);
       segment.base = 20 * kFrame;
       push_event(h, gst_event_new_segment(&segment));
-      fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 15);
+      fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
     }
     sources.push_back(random_frame(h.info, random));
     GST_BUFFER_PTS(sources.back().get()) = i % 20 * kFrame;
@@ -600,8 +608,7 @@ GST_START_TEST(the_first_frame_of_a_segment_that_waits_is_not_late) {
     fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
   }
   push_event(h, gst_event_new_eos());
-  for (const Ref<GstBuffer> &source : sources)
-    check_layers(source.get(), h.pull().get(), h.info, {{kFilter, {{face}}}});
+  while (next < sources.size()) check();
 }
 GST_END_TEST;
 
