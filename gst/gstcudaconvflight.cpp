@@ -323,10 +323,15 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   {
     std::lock_guard<std::mutex> guard(lock_);
     on_device_--;
+    // The next frame becomes a discontinuity. It may be in flight already.
+    const bool lost = pushes && (drop || !out);
+    if (lost && !drop && !frames_.empty() && frames_.front()->out)
+      GST_BUFFER_FLAG_SET(frames_.front()->out.get(), GST_BUFFER_FLAG_DISCONT);
+    else if (lost)
+      lost_ = true;
   }
   changed_.notify_all();
   note_flow(flow);
-  if (pushes && (drop || !out)) lost_ = true;
   if (out && flow == GST_FLOW_OK && !drop && !stopped_) note_flow(push_now(std::move(out)));
 }
 

@@ -174,6 +174,43 @@ GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
 }
 GST_END_TEST;
 
+// A frame that is filtered in place in device memory is lost with the device. The one behind it may be in flight, too.
+GST_START_TEST(the_frame_behind_a_lost_one_is_a_discontinuity) {
+  Random random = seeded();
+  {
+    Harness h("backend=auto mask=gauss5 roi=0,0,100%,100% frames-in-flight=4");
+    set_caps(h, small(), true, true);
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+    const Ref<GstBuffer> in = random_frame(small(), random), shared = device->copy(in.get(), small());
+    std::atomic<int> step{0};  // 1: downstream holds the first frame; 2: it goes on
+    const auto hold = [](GstPad *, GstPadProbeInfo *, gpointer data) {
+      auto *step = static_cast<std::atomic<int> *>(data);
+      for (*step = 1; *step == 1;) g_usleep(1000);
+      return GST_PAD_PROBE_REMOVE;
+    };
+    const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+    gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, hold, &step, nullptr);
+    for (int i = 0; i < 3; i++) {  // of a slow filter, two are in flight at most
+      Ref<GstBuffer> frame(i == 1 ? device->copy(in.get(), small()).release() : gst_buffer_copy(shared.get()));
+      GST_BUFFER_PTS(frame.get()) = i;
+      fail_unless_equals_int(gst_harness_push(h.get(), frame.release()), GST_FLOW_OK);
+    }
+    while (step == 0) g_usleep(1000);
+    standin::fail_call("", 1, cudaErrorUnknown);
+    step = 2;
+    std::vector<Ref<GstBuffer>> outs;
+    for (int i = 0; i < 2; i++) outs.push_back(h.pull());  // makes no call that could fail instead
+    for (int i = 0; i < 2; i++) {
+      fail_unless_equals_uint64(GST_BUFFER_PTS(outs[i].get()), 2 * i);
+      fail_unless_equals_int(GST_BUFFER_IS_DISCONT(outs[i].get()), i == 1);
+      assert_filtered(in.get(), outs[i].get(), small(), "mask=gauss5");
+    }
+    h.take_one(GST_MESSAGE_WARNING);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 // What the CPU has written is uploaded when the frame is mapped. GStreamer copies memory that it cannot map.
 GST_START_TEST(with_backend_auto_memory_that_cannot_be_mapped_is_a_failed_device) {
   Random random = seeded();
@@ -966,6 +1003,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_next_start_does_not_try_the_context_that_failed);
   tcase_add_test(tc, a_failed_context_is_no_longer_shared);
   tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
+  tcase_add_test(tc, the_frame_behind_a_lost_one_is_a_discontinuity);
   tcase_add_test(tc, with_backend_auto_memory_that_cannot_be_mapped_is_a_failed_device);
   tcase_add_test(tc, with_backend_auto_another_context_does_not_undo_a_failure);
   tcase_add_test(tc, with_backend_cuda_a_lost_device_is_one_error_in_all_contexts);
