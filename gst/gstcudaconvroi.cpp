@@ -10,6 +10,7 @@
 #include "plan/maskparser.h"
 #include "plan/messages.h"
 #include "plan/polygon.h"
+#include "plan/region_rows.h"
 
 namespace cudaconv::gst {
 
@@ -62,7 +63,10 @@ FrameSize frame_size(const GstVideoInfo &info) {
 }
 
 RoiSelector::RoiSelector(const RoiSettings &settings, const GstVideoInfo &info)
-    : frame_(frame_size(info)), meta_(settings.meta), grow_(settings.grow) {
+    : frame_(frame_size(info)),
+      interlaced_(GST_VIDEO_INFO_IS_INTERLACED(&info)),
+      meta_(settings.meta),
+      grow_(settings.grow) {
   bool any = false;
   for (const std::string &type : split_types(settings.types)) {
     const bool excludes = type[0] == '!' || type[0] == '-';
@@ -151,6 +155,18 @@ RoiList RoiSelector::in_picture(const RoiList &regions) const {
   for (const Region &given : regions.region) {
     const Region region = grown(given, grow_);
     if (!is_outside(region, frame_)) list.region.push_back(region);
+  }
+  // Of an ellipse or a turned rectangle, the rectangle around it may reach into the picture alone. The pixel in its
+  // middle is always a pixel of it.
+  const auto has_pixel = [&](const Region &r) {
+    const Region middle = {r.x + r.width / 2, r.y + r.height / 2, 1, 1};
+    return interlaced_ || (!fixed_.ellipse && r.rotation == 0) || !is_outside(middle, frame_);
+  };
+  if (std::none_of(list.region.begin(), list.region.end(), has_pixel)) {
+    Regions shapes;
+    shapes.ellipse = fixed_.ellipse;
+    shapes.region.swap(list.region);
+    if (have_pixels(shapes, frame_.width, frame_.height)) list.region.swap(shapes.region);
   }
   for (const auto &given : regions.mask) {
     auto mask = grow_ > 0 ? grown(*given, grow_, frame_) : given;

@@ -74,7 +74,8 @@ class RoiSelector {
   // the regions by type in `types`.
   RoiList find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const;
 
-  // Returns the regions that are in the picture when roi-grow has enlarged them.
+  // Returns the regions that are in the picture when roi-grow has enlarged them; none if they have no pixel there. In
+  // interlaced frames the rectangles around them count.
   RoiList in_picture(const RoiList &regions) const;
 
   // The part of `buffer` that is filtered: the settings' regions and the regions `found`, which in_picture() returned.
@@ -86,6 +87,7 @@ class RoiSelector {
   bool wants(const std::vector<const char *> &labels) const;
 
   const FrameSize frame_;
+  const bool interlaced_;
   const bool meta_;
   const double grow_;
   Regions fixed_;                        // of the settings, enlarged by roi-grow

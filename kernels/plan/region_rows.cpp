@@ -36,12 +36,6 @@ Columns ellipse_row(int64_t width, int64_t height, int64_t row) {
 // The pixels of a field, or of a frame without fields, and the position of its rows in the frame in which coordinates
 // of regions count.
 struct Field {
-  Field(const Regions &regions, const Plan &plan, const Plan::Part &part)
-      : columns(static_cast<int>(plan.layout.width())),
-        rows(static_cast<int>(ceil_div(plan.layout.height() - part.first_row, part.row_step))),
-        first_row(regions.first_row + int64_t{regions.row_step} * part.first_row),
-        row_step(int64_t{regions.row_step} * part.row_step) {}
-
   int64_t frame_row(int64_t y) const { return first_row + y * row_step; }
   // The first row of the field at or below a row of the frame. It may be outside the field.
   int64_t row_from(int64_t frame_row) const { return ceil_div(frame_row - first_row, row_step); }
@@ -288,6 +282,12 @@ void invert_runs(std::vector<PixelRun> &runs, size_t begin, int width) {
   runs.insert(runs.end(), between.begin(), between.end());
 }
 
+Field field_of(const Regions &regions, const Plan &plan, const Plan::Part &part) {
+  return {static_cast<int>(plan.layout.width()),
+          static_cast<int>(ceil_div(plan.layout.height() - part.first_row, part.row_step)),
+          regions.first_row + int64_t{regions.row_step} * part.first_row, int64_t{regions.row_step} * part.row_step};
+}
+
 RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellation &cancellation) {
   RowByRow shapes(regions, field);
   RegionRows result;
@@ -338,13 +338,17 @@ void RegionRows::append(RunUnion &row, bool invert, int width) {
   rows_.push_back({begin, runs_.size()});
 }
 
+bool have_pixels(const Regions &regions, int width, int height) {
+  return !pixels_of(regions, {width, height, 0, 1}, Cancellation(nullptr)).runs().empty();
+}
+
 std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &regions, const Plan &plan,
                                                            const Cancellation &cancellation) {
   std::vector<std::shared_ptr<const RegionRows>> of_field(2), of_part;
   for (const Plan::Part &part : plan.parts) {
     std::shared_ptr<const RegionRows> &pixels = of_field[part.first_row];
     if (!pixels)
-      pixels = std::make_shared<const RegionRows>(pixels_of(regions, Field(regions, plan, part), cancellation));
+      pixels = std::make_shared<const RegionRows>(pixels_of(regions, field_of(regions, plan, part), cancellation));
     if (cancellation.requested()) return {};
     const PlaneLayout &plane = plan.layout.plane[part.plane];
     const bool whole = plane.sub_x == 0 && plane.sub_y == 0 && part.height == pixels->rows();

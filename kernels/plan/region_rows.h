@@ -53,4 +53,7 @@ class RegionRows {
 std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &regions, const Plan &plan,
                                                            const Cancellation &cancellation);
 
+// Whether any pixel of a frame of this size, without fields, belongs to the regions.
+bool have_pixels(const Regions &regions, int width, int height);
+
 }  // namespace cudaconv

@@ -1157,6 +1157,15 @@ GST_START_TEST(frames_without_regions_in_other_ways) {
     if (!strcmp(unmarked, "filter")) selection.region.clear();
     check_frame(h, frame.get(), info, kFilter, selection);
   }
+  // The rectangle around an ellipse reaches into the picture. The ellipse itself does in the second frame alone.
+  for (const int left : {-10, -9}) {
+    Harness h(std::string(kFilter) + " roi-meta=true roi-shape=ellipse roi-unmarked=filter", info);
+    const Ref<GstBuffer> frame = random_frame(info, random);
+    add_roi(frame.get(), "face", left, left, 12, 12);
+    check_frame(h, frame.get(), info, kFilter,
+                left == -9 ? Selection{{{left, left, 12, 12}}, true, false} : Selection{{}, false, true});
+    fail_unless_equals_uint64(stat(h, "frames-marked"), left == -9);
+  }
   Stream h("roi-meta=true roi-unmarked=drop");
   h.settle();
   Order order(h);

@@ -506,6 +506,33 @@ void test_tiles(Backend &backend) {
   }
 }
 
+// Whether a region has pixels in the frame, compared with the reference. It has where its middle is in the frame.
+void test_pixels_in_the_frame() {
+  constexpr int kWidth = 20, kHeight = 12;
+  const FrameLayout layout = format_named("GRAY8").layout(kWidth, kHeight);
+  GuardedFrame frame(layout, {0, 0, 0, 0});
+  Random random(21);
+  frame.fill(random);
+  const reference::Frame like = reference::read(layout, frame.view());
+  int none = 0;
+  for (int turn = 0; turn < 4000; turn++) {
+    Regions regions;
+    regions.active = true;
+    regions.ellipse = turn % 2;
+    regions.region.push_back({within(random, -30, 30), within(random, -30, 30), within(random, 1, 30),
+                              within(random, 1, 30), turn % 4 < 2 ? 0.01 * within(random, 0, 628) : 0.0});
+    const Region &r = regions.region[0];
+    const std::vector<int> sample = selected_samples(layout, like, regions).plane[0][0].sample;
+    const bool any = std::any_of(sample.begin(), sample.end(), [](int v) { return v != 0; });
+    const int x = r.x + r.width / 2, y = r.y + r.height / 2;
+    const bool has_middle = x >= 0 && x < kWidth && y >= 0 && y < kHeight;
+    expect(have_pixels(regions, kWidth, kHeight) == any && (!has_middle || sample[y * kWidth + x]),
+           "region in the frame: turn " + std::to_string(turn));
+    none += !any;
+  }
+  expect(none > 400 && none < 3600, std::to_string(none) + " regions have no pixel in the frame");
+}
+
 // Compares polygons with their definition, pixel by pixel. Coordinates are quarters of pixels, so that centres may be
 // on edges.
 void test_polygons() {
@@ -637,6 +664,7 @@ int run() {
     test_pixels_are_filtered_once();
     test(*make_cpu_backend(one_thread, 1), 640, 360);
     test_groups(*make_cpu_backend(one_thread, 4));
+    test_pixels_in_the_frame();
     test_polygons();
   }
   std::string why;
