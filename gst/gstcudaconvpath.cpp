@@ -70,6 +70,7 @@ void Path::stop() {
   forget_waiting();
   crop_ = Crop::Unknown;
   context_ = nullptr;
+  live_latency_ = GST_CLOCK_TIME_NONE;
 }
 
 // ---- What changes between frames ------------------------------------------------------------------------------------

@@ -947,6 +947,27 @@ GST_START_TEST(frames_of_a_live_source_that_stops_leave_in_time) {
 }
 GST_END_TEST;
 
+// After a restart upstream may be another one, which is not live.
+GST_START_TEST(frames_wait_after_a_live_source_was_replaced) {
+  Stream h(settings(5 * kFrame, 0));
+  gst_harness_use_testclock(h.get());
+  gst_harness_set_live(h.get(), TRUE);
+  GstClockTime max;
+  latency_of(h, &max);
+  gst_element_set_state(h.element(), GST_STATE_READY);
+  gst_element_set_state(h.element(), GST_STATE_PLAYING);
+  h.set_caps(h.info);
+  send_segment(h, 0);
+  Clip clip(h);
+  for (int i = 0; i < 3; i++) clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
+  gst_harness_set_time(h.get(), 100 * kFrame);
+  g_usleep(G_USEC_PER_SEC / 2);
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 3; i++) clip.check(i * kFrame, i * kFrame, 2 * kFrame);
+}
+GST_END_TEST;
+
 // A detector that takes long and does not report it sends all frames late. They wait for the others all the same.
 GST_START_TEST(frames_of_a_slow_detector_wait) {
   Stream h(settings(5 * kFrame, 0));
@@ -1539,6 +1560,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_pool_of_frames_before_a_flush_does_not_count);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
+  tcase_add_test(tc, frames_wait_after_a_live_source_was_replaced);
   tcase_add_test(tc, frames_of_a_slow_detector_wait);
   tcase_add_test(tc, many_frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, settings_change_while_frames_leave_before_a_jump);
