@@ -284,22 +284,26 @@ gint64 nanoseconds(GstClockTime time) {
 }
 
 // The stream time of a frame in nanoseconds, which may be negative; its timestamp where the segment is not in time
-// format. A frame without a timestamp follows the one before it, at `last`, by its duration.
+// format. A frame without a timestamp follows the one before it, at `last`, by its duration. The first one is at the
+// start of the segment.
 FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSegment &segment,
                    std::optional<gint64> last) {
-  const GstClockTime time = GST_BUFFER_PTS(buffer);
+  GstClockTime time = GST_BUFFER_PTS(buffer);
+  bool is_timed = true;
   if (!GST_CLOCK_TIME_IS_VALID(time)) {
     const GstClockTime duration =
         GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration();
     const gint64 step = plays_backwards(segment) ? -nanoseconds(duration) : nanoseconds(duration);
+    is_timed = duration > 0;
     gint64 sum;
-    if (!last || __builtin_add_overflow(*last, step, &sum)) sum = !last ? 0 : step < 0 ? G_MININT64 : G_MAXINT64;
-    return {sum, duration > 0, {}, {}};
+    if (last && __builtin_add_overflow(*last, step, &sum)) sum = step < 0 ? G_MININT64 : G_MAXINT64;
+    if (last) return {sum, is_timed, {}, {}};
+    time = segment.rate < 0 && GST_CLOCK_TIME_IS_VALID(segment.stop) ? segment.stop : segment.start;
   }
   guint64 stream = time;
   const int sign =
       segment.format == GST_FORMAT_TIME ? gst_segment_to_stream_time_full(&segment, GST_FORMAT_TIME, time, &stream) : 1;
-  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), true, {}, {}};
+  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), is_timed, {}, {}};
 }
 
 // How long regions are in force. Without look-ahead, roi-hold is wall-clock time, even if the stream plays faster, and

@@ -283,6 +283,11 @@ GST_START_TEST(frames_without_timestamps_hold_too) {
     const Ref<GstBuffer> in = random_frame(gray(), random);
     check_frame_at(h, in.get(), gray(), GST_CLOCK_TIME_NONE, filter, i <= 2 ? Selection{{face}} : Selection{});
   }
+  // The first frame of a segment is at its start.
+  Harness later(filter + " roi-meta=true roi-hold=" + std::to_string(kFrame), gray());
+  send_segment(later, 7 * GST_SECOND);
+  check_frame_at(later, frame_with({face}, random).get(), gray(), GST_CLOCK_TIME_NONE, filter, {{face}});
+  check_frame_at(later, random_frame(gray(), random).get(), gray(), 7 * GST_SECOND + kFrame, filter, {{face}});
   GstVideoInfo timeless = gray();
   timeless.fps_n = 0;
   Harness still(filter + " roi-meta=true roi-hold=1", timeless);
