@@ -68,6 +68,7 @@ void Path::stop() {
     g_thread_join(watcher);
   ends_ = false;
   forget_waiting();
+  lost_ = false;
   crop_ = Crop::Unknown;
   context_ = nullptr;
   live_latency_ = GST_CLOCK_TIME_NONE;
@@ -156,7 +157,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
     flow = GST_FLOW_FLUSHING;
   if (flow == GST_FLOW_ERROR) session_.miss_regions(buffer.get(), trans_->segment);
   gst_clear_buffer(&trans_->queued_buf);
-  flight_.note_lost();
+  lost_ = true;
   if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) {
     flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_due_go(); }));
     const GstFlowReturn kept = flight_.take_flow();
@@ -233,7 +234,8 @@ GstFlowReturn Path::send() {
   }
   return guarded(trans_, GST_FLOW_ERROR, [&] {
     try {
-      waiting_.push_back({std::move(in), std::move(arrived_), {}});
+      waiting_.push_back({std::move(in), std::move(arrived_), {}, lost_});
+      lost_ = false;
       return let_due_go();
     } catch (...) {
       prepared_ = false;
@@ -298,6 +300,7 @@ GstFlowReturn Path::let_first_go(bool if_due) {
     if (!std::exchange(prepared_, false)) prepare_for(waiting_.front().frame.get());
     if (waiting_.empty() || (if_due && !is_due(waiting_.front()))) return GST_FLOW_OK;
     take_first();
+    if (first.front().follows_lost) flight_.note_lost();
     flow = filter(std::move(first.front().frame), first.front().regions);
     if (flow != GST_FLOW_OK) flight_.note_lost();
   } catch (...) {
@@ -349,6 +352,7 @@ void Path::flush() {
     if (GST_EVENT_IS_STICKY(event.get()) && GST_EVENT_TYPE(event.get()) != GST_EVENT_CAPS)
       gst_pad_store_sticky_event(trans_->srcpad, event.get());
   forget_waiting();
+  lost_ = false;
 }
 
 void Path::forget_waiting() {

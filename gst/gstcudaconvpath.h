@@ -70,6 +70,7 @@ class Path {
     Ref<GstBuffer> frame;
     FrameRegions regions;
     std::list<Ref<GstEvent>> events;
+    bool follows_lost;  // frames were dropped between the one before and this one
   };
 
   bool passes(const StreamContext &context) const;
@@ -113,6 +114,7 @@ class Path {
   std::shared_ptr<const StreamContext> context_;  // of the frame at hand; the frames that wait have its regions
   FrameRegions arrived_;                          // of the frame that the base class has, from take() to send()
   GstBuffer *arriving_ = nullptr;                 // that frame, where all that wait leave before it
+  bool lost_ = false;                             // frames were dropped since the last one that waited
   bool prepared_ = false;                         // prepare_for() has been called for the next frame to leave
 
   std::list<Waiting> waiting_;          // oldest first

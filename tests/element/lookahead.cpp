@@ -717,6 +717,25 @@ GST_START_TEST(the_frame_after_a_lost_one_is_a_discontinuity) {
 }
 GST_END_TEST;
 
+// So is the frame after one that is dropped because it is late, not those that wait before it.
+GST_START_TEST(the_frame_after_a_late_one_is_a_discontinuity) {
+  Stream h(settings(2 * kFrame, 0));
+  Clip clip(h);
+  for (int i = 0; i < 10; i++) {
+    if (i == 5)  // up to here frames are late
+      gst_harness_push_upstream_event(h.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1, kFrame, 4 * kFrame));
+    clip.push(i * kFrame, {});
+  }
+  push_event(h, gst_event_new_eos());
+  for (const int i : {0, 1, 2, 3, 4, 6, 7, 8, 9}) {
+    const Ref<GstBuffer> out = h.pull();
+    fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), i * kFrame);
+    fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), i == 6);
+  }
+  take_messages(h.element(), GST_MESSAGE_ANY);
+}
+GST_END_TEST;
+
 // Frames before one that cannot be filtered come out, though they are in flight when that one fails.
 GST_START_TEST(frames_before_one_that_fails_come_out) {
   const GstVideoInfo info = video_info("RGBA", 320, 240);
@@ -1553,6 +1572,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_gap_event_overtakes_frames_in_a_decoder);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
   tcase_add_test(tc, the_frame_after_a_lost_one_is_a_discontinuity);
+  tcase_add_test(tc, the_frame_after_a_late_one_is_a_discontinuity);
   tcase_add_test(tc, frames_before_one_that_fails_come_out);
   tcase_add_test(tc, a_frame_that_is_refused_at_the_end_is_an_error);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
