@@ -204,13 +204,16 @@ GstFlowReturn Path::prepare(bool is_discont, GstBuffer *frame) {
 
 // Hands the frame to the base class with its own segment, which may wait: a late frame is dropped by its running time.
 GstFlowReturn Path::submit(bool is_discont, GstBuffer *frame) {
-  GstSegment segment = trans_->segment;
+  const GstSegment leaving = trans_->segment;
+  bool waits = false;
   for (const Waiting &waiting : waiting_)
     for (const Ref<GstEvent> &event : waiting.events)
-      if (GST_EVENT_TYPE(event.get()) == GST_EVENT_SEGMENT) gst_event_copy_segment(event.get(), &segment);
-  std::swap(segment, trans_->segment);
+      if (GST_EVENT_TYPE(event.get()) == GST_EVENT_SEGMENT) {
+        gst_event_copy_segment(event.get(), &trans_->segment);
+        waits = true;
+      }
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, gst_buffer_ref(frame));
-  std::swap(segment, trans_->segment);
+  if (waits && !waiting_.empty()) trans_->segment = leaving;
   return flow;
 }
 

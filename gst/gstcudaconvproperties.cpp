@@ -305,7 +305,8 @@ constexpr Property kProperties[] = {
      *
      * The structure of the message, `cudaconv-regions`, has the fields `frames-marked`, `frames-unmarked`,
      * `frames-early`, `regions` and `regions-by-type` of #GstCudaConv:stats, counted since the previous message. Its
-     * field `stream-time` (guint64) is the start of the counts. The last message comes at the end of the stream.
+     * field `stream-time` (guint64) is the start of the counts. A flush, another segment and the end of a segment or of
+     * the stream end the counts early.
      */
     property<ROI(report)>("roi-report", "Report regions",
                           "With roi-meta, post an element message cudaconv-regions for each second of stream time, "
