@@ -370,11 +370,18 @@ static void report_last_flow(GstCudaConv *self) {
     GST_ELEMENT_FLOW_ERROR(self, flow);
 }
 
+static void look_at_event(GstBaseTransform *trans, GstEvent *event) {
+  guarded(trans, false, [&] {
+    GST_CUDA_CONV(trans)->priv->session.look_at_event(event, trans->segment);
+    return true;
+  });
+}
+
 // Handles an event that has no frames before it.
 static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   const GstEventType type = GST_EVENT_TYPE(event);
-  if (GST_EVENT_IS_SERIALIZED(event) && type != GST_EVENT_FLUSH_STOP) {
+  if (GST_EVENT_IS_SERIALIZED(event)) {
     priv->flight.drain();
     // Downstream may flush while it holds a frame, and with it the lock that a query of the base class waits for.
     if (priv->flight.stopped() && GST_PAD_IS_ACTIVE(trans->srcpad)) {
@@ -385,10 +392,7 @@ static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
   const guint starts = priv->session.starts();
   if (type == GST_EVENT_EOS) report_last_flow(GST_CUDA_CONV(trans));
-  guarded(trans, false, [&] {
-    priv->session.look_at_event(event, trans->segment);
-    return true;
-  });
+  look_at_event(trans, event);
   if (priv->session.starts() != starts) {  // a handler of a message has started the element again
     gst_event_unref(event);
     return FALSE;
@@ -402,10 +406,13 @@ static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *even
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
     priv->path.flush();
     priv->flight.end_flush();
-  } else if (GST_EVENT_IS_SERIALIZED(event)) {
-    return priv->path.take_event(event);
+    // Downstream gets the event first: a handler of a report may stop the element.
+    const Ref<GstEvent> kept(gst_event_ref(event));
+    const gboolean done = GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
+    look_at_event(trans, kept.get());
+    return done;
   }
-  return forward_event(trans, event);
+  return GST_EVENT_IS_SERIALIZED(event) ? priv->path.take_event(event) : forward_event(trans, event);
 }
 
 // Corrects the number of frames in QOS messages: the base class only counts those that it pushes itself.

@@ -287,6 +287,41 @@ GST_START_TEST(a_handler_of_a_report_starts_the_element_again) {
 }
 GST_END_TEST;
 
+// Sends what comes before frames.
+void send_start(Harness &h) {
+  const GstVideoInfo frames = info();
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  for (GstEvent *event :
+       {gst_event_new_stream_start("again"), gst_event_new_caps(caps.get()), gst_event_new_segment(&segment)})
+    push_event(h, event);
+}
+
+// The report that a flush ends must not keep the end of the flush from downstream, which would take nothing any more.
+GST_START_TEST(a_handler_of_a_report_stops_the_element_in_a_flush) {
+  for (const GstState state : {GST_STATE_READY, GST_STATE_NULL})
+    for (const bool starts_again : {false, true}) {
+      Handler handler = {state, starts_again, -1};
+      Harness h("mask=fill roi-meta=true roi-report=true", info());
+      const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+      gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
+      push_frames(h, 1);
+      h.pull();
+      handler.left = 0;
+      gst_harness_push_event(h.get(), gst_event_new_flush_start());
+      gst_harness_push_event(h.get(), gst_event_new_flush_stop(TRUE));
+      fail_unless_equals_int(handler.left, -1);
+      check_stopped(h.element(), starts_again ? GST_STATE_PLAYING : state);
+      gst_element_set_state(h.element(), GST_STATE_PLAYING);
+      send_start(h);
+      push_frames(h, 1);
+      h.pull();
+      gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+    }
+}
+GST_END_TEST;
+
 // gst_base_transform_get_buffer_pool() takes no lock: only the streaming thread, which replaces the pool, may call it.
 GST_START_TEST(interruptions_know_the_pool_themselves) {
   Harness h("mask=fill", info());
@@ -450,6 +485,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_handler_of_an_error_starts_the_element_again);
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
   tcase_add_test(tc, a_handler_of_a_report_starts_the_element_again);
+  tcase_add_test(tc, a_handler_of_a_report_stops_the_element_in_a_flush);
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, a_pad_that_comes_on_wakes_no_pool_of_a_stopped_element);
   tcase_add_test(tc, pads_change_at_the_same_time);
