@@ -434,17 +434,32 @@ bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream
   return !gst_segment_is_equal(&segment, &current);
 }
 
+namespace {
+
+// Whether a SEGMENT event leaves frames the stream times that they have in `current`, perhaps with another start.
+bool keeps_stream_times(GstEvent *event, const GstSegment &current) {
+  const GstSegment *segment;
+  gst_event_parse_segment(event, &segment);
+  if (segment->format != current.format || segment->applied_rate != current.applied_rate) return false;
+  // The position that the time of the segment belongs to.
+  const guint64 at = segment->applied_rate < 0 ? segment->stop : segment->start;
+  guint64 time;
+  return gst_segment_to_stream_time_full(&current, current.format, at, &time) == 1 && time == segment->time;
+}
+
+}  // namespace
+
 void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   const GstEventType type = GST_EVENT_TYPE(event);
   if (type == GST_EVENT_EOS) complain_once("roi-type matches", type_watch_.end());
   // Within a stream, a pad offset or another rate changes the running time of frames, not their stream time.
   if (type == GST_EVENT_STREAM_START) stream_starts_ |= is_other_stream(event, GST_BASE_TRANSFORM_SINK_PAD(element_));
-  const bool ends =
-      type == GST_EVENT_FLUSH_STOP ||
-      (type == GST_EVENT_SEGMENT && is_other_segment(event, current, !std::exchange(stream_starts_, false)));
+  const bool flushes = type == GST_EVENT_FLUSH_STOP, is_segment = type == GST_EVENT_SEGMENT,
+             same_stream = is_segment && !std::exchange(stream_starts_, false);
+  const bool ends = flushes || (is_segment && is_other_segment(event, current, same_stream));
   if (ends) {
-    if (type == GST_EVENT_FLUSH_STOP) type_watch_.restart_time();
-    forget_regions();
+    if (flushes) type_watch_.restart_time();
+    if (!same_stream || !keeps_stream_times(event, current)) forget_regions();
     last_time_.reset();
   }
   if (!ends && type != GST_EVENT_SEGMENT_DONE && type != GST_EVENT_EOS) return;

@@ -170,12 +170,12 @@ GST_START_TEST(held_regions_are_forgotten) {
   send_segment(h, 0);
   check_frame_at(h, bare().get(), gray(), 7 * GST_SECOND, filter, {});
 
-  // An equal segment keeps the regions. A seek backwards, without a flush, forgets them.
+  // An equal segment keeps the regions. So does a seek backwards, without a flush, for as long as they are in force.
   see(8 * GST_SECOND);
   send_segment(h, 0);
   check_frame_at(h, bare().get(), gray(), 10 * GST_SECOND, filter, {{face}});
   send_segment(h, 3 * GST_SECOND);
-  check_frame_at(h, bare().get(), gray(), 3 * GST_SECOND, filter, {});
+  check_frame_at(h, bare().get(), gray(), 3 * GST_SECOND, filter, {{face}});
 
   see(4 * GST_SECOND);
   gst_element_set_state(h.element(), GST_STATE_READY);
@@ -216,9 +216,12 @@ GST_START_TEST(regions_are_held_when_the_running_time_changes) {
   }
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
-  const std::function<void()> changes[] = {
-      [&] { segment.stop = 100 * GST_SECOND; }, [&] { segment.duration = 100 * GST_SECOND; },
-      [&] { segment.flags = GST_SEGMENT_FLAG_TRICKMODE; }, [&] { segment.rate = 2; }, [&] { segment.rate = -1; }};
+  const std::function<void()> changes[] = {[&] { segment.start = segment.time = kFrame; },
+                                           [&] { segment.stop = 100 * GST_SECOND; },
+                                           [&] { segment.duration = 100 * GST_SECOND; },
+                                           [&] { segment.flags = GST_SEGMENT_FLAG_TRICKMODE; },
+                                           [&] { segment.rate = 2; },
+                                           [&] { segment.rate = -1; }};
   for (const auto &change : changes) {
     check(true, {{face}});
     change();
@@ -232,6 +235,16 @@ GST_START_TEST(regions_are_held_when_the_running_time_changes) {
     change();
     push_event(h, gst_event_new_segment(&segment));
     check(false, {});
+  }
+  // The source turns the stream round: its end has the time of the segment.
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.applied_rate = -1;
+  for (const auto &[end, keeps] : {std::pair(100, false), {90, true}, {90, true}, {80, false}}) {
+    check(true, {{face}});
+    segment.stop = end * GST_SECOND;
+    if (end > 80) segment.time = (100 - end) * GST_SECOND;
+    push_event(h, gst_event_new_segment(&segment));
+    check(false, keeps ? Selection{{face}} : Selection{});
   }
   // The next stream may have the same stream times.
   gst_segment_init(&segment, GST_FORMAT_TIME);
