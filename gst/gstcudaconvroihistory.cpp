@@ -2,9 +2,11 @@
 #include "gstcudaconvroihistory.h"
 
 #include <algorithm>
-#include <limits>
+#include <climits>
 #include <tuple>
 #include <utility>
+
+#include "plan/rounding.h"
 
 namespace cudaconv::gst {
 
@@ -87,7 +89,10 @@ void RoiHistory::set_frame_size(FrameSize size) {
       for (auto &held : slice.mask) {
         auto mask = std::make_shared<RoiMask>(*held.region);
         mask->mask.box = rescaled(mask->mask.box, size_, size);
-        mask->shorter_side = static_cast<int>(int64_t{mask->shorter_side} * size.height / size_.height);
+        // The longer side may have become the shorter one.
+        const int64_t side = mask->shorter_side;
+        mask->shorter_side = static_cast<int>(std::min<int64_t>(
+            std::max(ceil_div(side * size.width, size_.width), ceil_div(side * size.height, size_.height)), INT_MAX));
         held.region = std::move(mask);
       }
     }

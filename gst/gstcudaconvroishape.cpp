@@ -214,13 +214,12 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
 }
 
 Region rescaled(const Region &region, FrameSize from, FrameSize to) {
-  const Box box = box_of(region);
+  // Scaled sides would not cover a turned region. An upright one does, and so does the ellipse in it.
+  const Box box = box_of(region.rotation == 0 ? region : joined(region, region, true));
   const auto down = [](int64_t v, int by, int of) { return floor_div(__int128{v} * by, of); };
   const auto up = [](int64_t v, int by, int of) { return ceil_div(__int128{v} * by, of); };
-  Region result = region_of({down(box.left, to.width, from.width), down(box.top, to.height, from.height),
-                             up(box.right, to.width, from.width), up(box.bottom, to.height, from.height)});
-  result.rotation = region.rotation;
-  return result;
+  return region_of({down(box.left, to.width, from.width), down(box.top, to.height, from.height),
+                    up(box.right, to.width, from.width), up(box.bottom, to.height, from.height)});
 }
 
 }  // namespace cudaconv::gst

@@ -53,7 +53,8 @@ Region joined(const Region &a, const Region &b, bool ellipse);
 // the masks' shorter sides.
 std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const RoiMask>> &masks, FrameSize frame);
 
-// The region scaled from one size of frames to another.
+// The region scaled from one size of frames to another. A turned one becomes an upright one, and the ellipse inscribed
+// in that covers it too.
 Region rescaled(const Region &region, FrameSize from, FrameSize to);
 
 }  // namespace cudaconv::gst

@@ -217,6 +217,36 @@ GST_START_TEST(scaled_regions_cover_the_same_pixels) {
 }
 GST_END_TEST;
 
+GST_START_TEST(a_scaled_region_covers_a_turned_one) {
+  Random random = seeded();
+  for (int turn = 0; turn < 2000; turn++) {
+    const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const Region r = random_region(random, 300, 300, true), got = rescaled(r, from, to);
+    for (const bool ellipse : {false, true})
+      for (Point p : corners_of(r)) {
+        p = {p.x * to.width / from.width, p.y * to.height / from.height};
+        fail_unless(got.rotation == 0 && has(got, p, ellipse && r.rotation != 0), "%s becomes %s", text_of(r).c_str(),
+                    text_of(got).c_str());
+      }
+  }
+}
+GST_END_TEST;
+
+// roi-grow and roi-scale take the shorter side of a mask. It may be another one after a change of size.
+GST_START_TEST(the_shorter_side_of_a_mask_is_scaled) {
+  const auto mask = std::make_shared<RoiMask>(RoiMask{{{20, 20, 10, 80}, 1, 1, {1}}, 10});
+  for (const auto &[size, side] :
+       {std::pair(FrameSize{100, 100}, 10), {{200, 100}, 20}, {{100, 200}, 20}, {{50, 100}, 10}, {{25, 25}, 3}}) {
+    RoiHistory history;
+    history.set_frame_size({100, 100});
+    history.add({{}, {mask}, false}, 0, 0, {1, 1}, false);
+    history.set_frame_size(size);
+    fail_unless_equals_int(history.in_force(0, {1, 1}, {}).mask.at(0)->shorter_side, side);
+  }
+}
+GST_END_TEST;
+
 // Whether one region of the list covers all of `r`.
 bool covers(const RoiList &list, const Region &r) {
   return std::any_of(list.region.begin(), list.region.end(), [&](const Region &one) {
@@ -272,6 +302,8 @@ Suite *make_suite() {
   tcase_add_test(tc, a_mask_without_a_pixel_is_outside);
   tcase_add_test(tc, a_joined_mask_grows_as_its_parts_do);
   tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
+  tcase_add_test(tc, a_scaled_region_covers_a_turned_one);
+  tcase_add_test(tc, the_shorter_side_of_a_mask_is_scaled);
   tcase_add_test(tc, no_held_region_is_lost);
   return suite;
 }
