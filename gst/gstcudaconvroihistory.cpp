@@ -47,7 +47,7 @@ bool RoiHistory::Span::is_in_force(const Span &span, RoiTimes times) const {
   return !empty() && is_within(span.last, first, times.before) && is_within(last, span.first, times.after);
 }
 
-void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
+void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame) {
   if (region.size() > kMostRegions) {
     std::sort(region.begin(), region.end(), [](auto &a, auto &b) { return precedes(a.region, b.region); });
     size_t kept = 0;
@@ -58,6 +58,11 @@ void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
         region[++kept] = region[i];
     }
     region.resize(kept + 1);
+  }
+  if (invert) {
+    if (region.size() > kMostRegions) region.resize(kMostRegions);
+    if (mask.size() > kMostMasks) mask.erase(mask.begin(), mask.end() - kMostMasks);
+    return;
   }
   if (region.size() > kMostRegions)
     std::sort(region.begin(), region.end(), [](auto &a, auto &b) { return place(a.region) < place(b.region); });
@@ -101,7 +106,7 @@ void RoiHistory::set_frame_size(FrameSize size) {
   size_ = size;
 }
 
-void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse,
+void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,
                      const RoiList *before) {
   const auto counts = [&](const Span &at) {
     return before || at.is_in_force(open, times) || at.is_in_force(time, times);
@@ -132,7 +137,7 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
     for (const Region &region : found.region) slice->region.push_back({region, time});
     for (const auto &mask : found.mask) slice->mask.push_back({mask, time});
     if (found.everywhere) slice->everywhere.add(time);
-    slice->reduce(ellipse, size_);
+    slice->reduce(ellipse, invert, size_);
   }
   slices_.swap(slices);
 }

@@ -20,7 +20,8 @@ struct RoiTimes {
 //
 // A slice has the regions of one eighth of the longer one of the times. Where these are more than kMostRegions
 // or kMostMasks, equal ones are kept once, then neighbours are joined to one that covers both. So memory is bounded, no
-// region is lost, and none is in force for longer than the others of its slice.
+// region is lost, and none is in force for longer than the others of its slice. With roi-invert a joined region would
+// show what is to be hidden: there some are dropped instead.
 class RoiHistory {
  public:
   static constexpr size_t kMostRegions = 2048, kMostMasks = 4;
@@ -43,9 +44,9 @@ class RoiHistory {
 
   // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within the span
   // `open`, of the frames that still wait and the frame before. `ellipse`: regions are ellipses, which joining allows
-  // for. `before`: the regions that an earlier call added for this frame. Then only these are dropped, each once, since
-  // another frame of this time may have an equal one.
-  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse,
+  // for. `invert`: regions are what is not filtered. `before`: the regions that an earlier call added for this frame.
+  // Then only these are dropped, each once, since another frame of this time may have an equal one.
+  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,
            const RoiList *before = nullptr);
   // The regions in force at the time of a frame. Its `own` are in force even where they are no longer held, such as
   // after roi-lookahead has become shorter.
@@ -64,7 +65,7 @@ class RoiHistory {
     std::vector<Held<std::shared_ptr<const RoiMask>>> mask;
     Span everywhere;  // of frames all of which is a region
 
-    void reduce(bool ellipse, FrameSize frame);
+    void reduce(bool ellipse, bool invert, FrameSize frame);
   };
 
   std::vector<Slice> slices_;

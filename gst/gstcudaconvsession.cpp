@@ -366,7 +366,7 @@ void Session::hold(const StreamContext &context, const GstSegment &segment, cons
   held_.set_frame_size(frame_size(context.info));
   RoiHistory::Span open = waiting;
   open.add(last_time_.value_or(frame.time));
-  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, before);
+  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, roi.invert, before);
 }
 
 RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment) {

@@ -240,7 +240,7 @@ GST_START_TEST(the_shorter_side_of_a_mask_is_scaled) {
        {std::pair(FrameSize{100, 100}, 10), {{200, 100}, 20}, {{100, 200}, 20}, {{50, 100}, 10}, {{25, 25}, 3}}) {
     RoiHistory history;
     history.set_frame_size({100, 100});
-    history.add({{}, {mask}, false}, 0, 0, {1, 1}, false);
+    history.add({{}, {mask}, false}, 0, 0, {1, 1}, false, false);
     history.set_frame_size(size);
     fail_unless_equals_int(history.in_force(0, {1, 1}, {}).mask.at(0)->shorter_side, side);
   }
@@ -270,12 +270,12 @@ GST_START_TEST(no_held_region_is_lost) {
         found.region.push_back(random_region(random, 1000, 9, false));
         seen.emplace_back(time, found.region.back());
       }
-      history.add(found, time, time, {kHold, kHold}, false);
+      history.add(found, time, time, {kHold, kHold}, false, false);
       fail_unless(history.in_force(time, {kHold, kHold}, {}).region.size() <=
                   std::max<size_t>(RoiHistory::kMostRegions, 3 * count));
     }
     for (const int64_t time : {900, 8000, 8001, 8400, 8401, 8800, 8801}) {
-      history.add({}, time, time, {kHold, kHold}, false);
+      history.add({}, time, time, {kHold, kHold}, false, false);
       const RoiList list = history.in_force(time, {kHold, kHold}, {});
       size_t in_force = 0;
       for (size_t i = 0; i < seen.size(); i++) {
@@ -287,6 +287,34 @@ GST_START_TEST(no_held_region_is_lost) {
       }
       if (!in_force) fail_unless(list.region.empty());
     }
+  }
+}
+GST_END_TEST;
+
+// With roi-invert, what no region covers is hidden: a joined region would show some of it.
+GST_START_TEST(regions_that_are_shown_are_not_joined) {
+  constexpr RoiTimes kTimes = {8000, 8000};
+  Random random = seeded();
+  RoiHistory history;
+  history.set_frame_size({2000, 2000});
+  RoiList all;
+  for (int64_t time = 0; time < 900; time += 300) {  // all in one slice
+    RoiList found;
+    for (size_t i = 0; i < RoiHistory::kMostRegions - 9; i++)
+      found.region.push_back(random_region(random, 1000, 9, false));
+    for (size_t i = 0; i < RoiHistory::kMostMasks; i++)
+      found.mask.push_back(std::make_shared<RoiMask>(RoiMask{random_mask(random, 1000, 9, 1), 1}));
+    history.add(found, time, time, kTimes, false, true);
+    all.region.insert(all.region.end(), found.region.begin(), found.region.end());
+    all.mask.insert(all.mask.end(), found.mask.begin(), found.mask.end());
+    const RoiList list = history.in_force(time, kTimes, {});
+    for (const Region &r : list.region)
+      fail_if(std::find(all.region.begin(), all.region.end(), r) == all.region.end(), "%s", text_of(r).c_str());
+    for (const auto &mask : list.mask)
+      fail_if(std::find(all.mask.begin(), all.mask.end(), mask) == all.mask.end(), "%s",
+              text_of(mask->mask.box).c_str());
+    fail_if(list.region.empty() || list.region.size() > RoiHistory::kMostRegions);
+    fail_unless_equals_int(list.mask.size(), RoiHistory::kMostMasks);
   }
 }
 GST_END_TEST;
@@ -305,6 +333,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_scaled_region_covers_a_turned_one);
   tcase_add_test(tc, the_shorter_side_of_a_mask_is_scaled);
   tcase_add_test(tc, no_held_region_is_lost);
+  tcase_add_test(tc, regions_that_are_shown_are_not_joined);
   return suite;
 }
 
