@@ -283,6 +283,11 @@ gint64 nanoseconds(GstClockTime time) {
   return static_cast<gint64>(std::min<GstClockTime>(time, G_MAXINT64));
 }
 
+guint64 scaled(guint64 time, double by) {
+  const double result = static_cast<double>(time) * by;
+  return by == 1 ? time : result < 1e19 ? static_cast<guint64>(result) : G_MAXUINT64;
+}
+
 // The stream time of a frame in nanoseconds, which may be negative; its timestamp where the segment is not in time
 // format. A frame without a timestamp follows the one before it, at `last`, by its duration. The first one is at the
 // start of the segment.
@@ -293,7 +298,8 @@ FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSeg
   if (!GST_CLOCK_TIME_IS_VALID(time)) {
     const GstClockTime duration =
         GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration();
-    const gint64 step = plays_backwards(segment) ? -nanoseconds(duration) : nanoseconds(duration);
+    const double speed = segment.format == GST_FORMAT_TIME ? std::abs(segment.applied_rate) : 1;
+    const gint64 length = nanoseconds(scaled(duration, speed)), step = plays_backwards(segment) ? -length : length;
     is_timed = duration > 0;
     gint64 sum;
     if (last && __builtin_add_overflow(*last, step, &sum)) sum = step < 0 ? G_MININT64 : G_MAXINT64;
@@ -312,8 +318,7 @@ RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
   if (!roi.meta) return {};
   if (roi.lookahead) return {roi.lookahead, roi.hold};
   const double speed = segment.format == GST_FORMAT_TIME ? std::abs(segment.rate * segment.applied_rate) : 1;
-  const double held = static_cast<double>(roi.hold) * speed;
-  const guint64 hold = speed == 1 ? roi.hold : held < 1e19 ? static_cast<guint64>(held) : G_MAXUINT64;
+  const guint64 hold = scaled(roi.hold, speed);
   return {hold, hold};
 }
 

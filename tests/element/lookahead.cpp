@@ -178,6 +178,28 @@ GST_START_TEST(a_stream_without_timestamps_that_plays_backwards) {
 }
 GST_END_TEST;
 
+// Frames without timestamps are as long in stream time as the source has made them.
+GST_START_TEST(a_stream_without_timestamps_that_its_source_has_slowed) {
+  Stream h(settings(2 * kFrame, kFrame));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.applied_rate = 0.5;
+  push_event(h, gst_event_new_segment(&segment));
+  Random random = seeded();
+  const Region face = {8, 8, 16, 12};
+  std::vector<Ref<GstBuffer>> sources;
+  for (int i = 0; i < 12; i++) {
+    sources.push_back(random_frame(h.info, random));
+    if (i == 6) add_roi(sources[6].get(), "face", face.x, face.y, face.width, face.height);
+    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
+  }
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 12; i++)
+    check_layers(sources[i].get(), h.pull().get(), h.info,
+                 {{kFilter, i >= 2 && i <= 8 ? Selection{{face}} : Selection()}});
+}
+GST_END_TEST;
+
 // With a negative applied rate, stream times fall where timestamps rise.
 GST_START_TEST(a_stream_that_its_source_has_turned_round) {
   for (const int rate : {1, -1}) {
@@ -1550,6 +1572,7 @@ Suite *make_suite() {
   tcase_add_test(tc, times_of_any_length);
   tcase_add_test(tc, a_stream_that_plays_backwards);
   tcase_add_test(tc, a_stream_without_timestamps_that_plays_backwards);
+  tcase_add_test(tc, a_stream_without_timestamps_that_its_source_has_slowed);
   tcase_add_test(tc, a_stream_that_its_source_has_turned_round);
   tcase_add_test(tc, regions_of_late_frames_are_looked_at);
   tcase_add_test(tc, times_that_are_no_times);
