@@ -408,6 +408,31 @@ GST_START_TEST(the_number_of_held_regions_is_bounded) {
 }
 GST_END_TEST;
 
+// With roi-invert, all is hidden that no region has ever had.
+GST_START_TEST(thousands_of_held_regions_show_nothing_else) {
+  const GstVideoInfo info = video_info("GRAY8", 640, 480);
+  Random random = seeded();
+  Harness h("mask=fill roi-meta=true roi-invert=true roi-hold=1000000000", info);
+  std::vector<bool> seen(640 * 480);
+  for (int i = 0; i < 4; i++) {
+    std::vector<Region> now;
+    for (int n = 0; n < 1000; n++)
+      now.push_back({static_cast<int>(random() % 630), static_cast<int>(random() % 470), 2, 3});
+    for (const Region &r : now)
+      for (int k = 0; k < r.width * r.height; k++) seen[(r.y + k / r.width) * 640 + r.x + k % r.width] = true;
+    const Ref<GstBuffer> in = frame_with(now, random, info);
+    GST_BUFFER_PTS(in.get()) = i;
+    fail_unless_equals_int(h.push(in.get()), GST_FLOW_OK);
+    const FrameBytes got(h.pull().get(), info);
+    int shown = 0;
+    for (int y = 0; y < 480; y++)
+      for (int x = 0; x < 640; x++)
+        shown += !seen[y * 640 + x] && got.view.plane[0].data[y * got.view.plane[0].pitch + x] != 0;
+    fail_unless_equals_int(shown, 0);
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(thousands_of_regions_take_bounded_time) {
   Random random = seeded();
   const GstVideoInfo info = video_info("GRAY8", 320, 240);
@@ -642,6 +667,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, frames_before_the_segment_have_times_too);
   tcase_add_test(tc, held_regions_follow_a_change_of_size);
   tcase_add_test(tc, the_number_of_held_regions_is_bounded);
+  tcase_add_test(tc, thousands_of_held_regions_show_nothing_else);
   tcase_add_test(tc, thousands_of_regions_take_bounded_time);
   tcase_add_test(tc, strength_follows_the_size_of_a_region);
   tcase_add_test(tc, each_region_has_its_own_strength);
