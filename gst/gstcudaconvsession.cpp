@@ -312,13 +312,13 @@ FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSeg
   return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), is_timed, {}, {}};
 }
 
-// How long regions are in force. Without look-ahead, roi-hold is wall-clock time, even if the stream plays faster, and
+// How long regions are in force. Without look-ahead, roi-hold is wall-clock time where the stream plays faster, and
 // counts in both directions.
 RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
   if (!roi.meta) return {};
   if (roi.lookahead) return {roi.lookahead, roi.hold};
-  const double speed = segment.format == GST_FORMAT_TIME ? std::abs(segment.rate * segment.applied_rate) : 1;
-  const guint64 hold = scaled(roi.hold, speed);
+  const double rate = segment.format == GST_FORMAT_TIME ? std::abs(segment.rate * segment.applied_rate) : 1;
+  const guint64 hold = scaled(roi.hold, std::max(rate, 1.0));
   return {hold, hold};
 }
 

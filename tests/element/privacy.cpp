@@ -345,6 +345,19 @@ GST_START_TEST(regions_are_held_when_a_stream_plays_backwards) {
 }
 GST_END_TEST;
 
+// In slow motion a detector misses as many frames as else.
+GST_START_TEST(regions_are_held_for_as_many_frames_in_slow_motion) {
+  Random random = seeded();
+  const std::string filter = "mask=gauss5";
+  const Region face = {10, 10, 20, 20};
+  Harness h(filter + " roi-meta=true roi-hold=1000000000", gray());
+  send_segment(h, 0, 0.25);
+  check_frame_at(h, frame_with({face}, random).get(), gray(), 0, filter, {{face}});
+  check_frame_at(h, random_frame(gray(), random).get(), gray(), GST_SECOND, filter, {{face}});
+  check_frame_at(h, random_frame(gray(), random).get(), gray(), GST_SECOND + 1, filter, {});
+}
+GST_END_TEST;
+
 // Frames before the segment have negative running times, which count the same.
 GST_START_TEST(frames_before_the_segment_have_times_too) {
   Random random = seeded();
@@ -664,6 +677,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, frames_without_timestamps_hold_too);
   tcase_add_test(tc, regions_of_late_frames_are_held);
   tcase_add_test(tc, regions_are_held_when_a_stream_plays_backwards);
+  tcase_add_test(tc, regions_are_held_for_as_many_frames_in_slow_motion);
   tcase_add_test(tc, frames_before_the_segment_have_times_too);
   tcase_add_test(tc, held_regions_follow_a_change_of_size);
   tcase_add_test(tc, the_number_of_held_regions_is_bounded);
