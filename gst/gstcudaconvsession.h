@@ -92,9 +92,9 @@ class Session {
   // `cancelled` becomes true.
   std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
                                         const std::atomic<bool> &cancelled);
-  // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
-  // SEGMENT of another stream than `current`, or in which frames have other stream times. Ends a report where time may
-  // jump.
+  // To be called for each event of the sink pad before it is handled, for FLUSH_STOP after. Forgets all held regions on
+  // FLUSH_STOP, and on a SEGMENT of another stream than `current`, or in which frames have other stream times. Ends a
+  // report where time may jump.
   void look_at_event(GstEvent *event, const GstSegment &current);
 
   // Finds the device of the CUDA memory that downstream wants, also where the CPU filters. False, with an error message
