@@ -16,7 +16,7 @@ std::vector<double> numbers_of(const std::string &text, int width, int height) {
   std::vector<double> numbers;
   const char *at = text.c_str();
   for (;;) {
-    at += std::strspn(at, ", \t\n");
+    at += std::strspn(at, ", \t\r");
     if (!*at) return numbers;
     gchar *end;
     double number = g_ascii_strtod(at, &end);
@@ -44,7 +44,7 @@ std::vector<Region> regions_of(const std::string &text, int width, int height) {
   std::vector<Region> regions;
   size_t start = 0;
   while (start < text.size()) {
-    const size_t end = std::min(text.find(';', start), text.size());
+    const size_t end = std::min(text.find_first_of(";\n", start), text.size());
     const std::vector<double> n = numbers_of(text.substr(start, end - start), width, height);
     if (n.size() == 4) {
       regions.push_back(rectangle(n[0], n[1], n[2], n[3]));

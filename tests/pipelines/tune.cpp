@@ -317,12 +317,14 @@ bool draws_polygon() {
   return will_show("mask=mosaic roi=\"" + roi + "\"", outlines);
 }
 
-// Regions are read as the element reads them: a polygon may cross itself, and a semicolon may be the last character.
+// Regions are read as the element reads them: a polygon may cross itself, a semicolon may be the last character, and a
+// newline separates as a semicolon does.
 bool writes_regions() {
   const tune::Region crossing = {{0, 0}, {60, 60}, {60, 0}, {0, 60}}, line = {{0, 0}, {20, 20}, {60, 60}, {0, 0}};
   return equal("0,0 60,60 60,0 0,60", tune::with_region("", crossing, 64, 64)) &&
          equal("1,2,3,4; 0,0,60,50", tune::with_region("1,2,3,4; ;", {{0, 0}, {60, 50}}, 64, 64)) &&
-         equal("1,2,3,4", tune::with_region("1,2,3,4", line, 64, 64));
+         equal("1,2,3,4", tune::with_region("1,2,3,4", line, 64, 64)) &&
+         equal("2 regions", std::to_string(tune::regions_of("1,2,3,4\r\n5,6,7,8", 64, 64).size()) + " regions");
 }
 
 bool moves_divider() {
