@@ -25,9 +25,23 @@ std::string shell_word(const std::string &word) {
   return word.substr(0, start) + Owned<gchar>(g_shell_quote(word.c_str() + start)).get();
 }
 
+// GStreamer's parser takes these only in quotes.
+bool is_special(unsigned char c) {
+  return c < ' ' || std::strchr("\\'\"", c);
+}
+
+std::string quoted_text(const std::string &text) {
+  if (std::none_of(text.begin(), text.end(), is_special)) return text;
+  std::string quoted;
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return '"' + quoted + '"';
+}
+
 // Whether a launch line takes the name of the file.
 bool is_plain(const std::string &name) {
-  const auto is_special = [](unsigned char c) { return c < ' ' || std::strchr("\\'\"", c); };
   return g_utf8_validate(name.c_str(), -1, nullptr) && std::none_of(name.begin(), name.end(), is_special);
 }
 
@@ -78,7 +92,7 @@ std::string value_text(GParamSpec *spec, const GValue *value) {
     return text;
   }
   if (G_VALUE_HOLDS_DOUBLE(value)) return double_text(g_value_get_double(value));
-  if (G_VALUE_HOLDS_STRING(value)) return g_value_get_string(value) ? g_value_get_string(value) : "";
+  if (G_VALUE_HOLDS_STRING(value)) return quoted_text(g_value_get_string(value) ? g_value_get_string(value) : "");
   return Owned<gchar>(gst_value_serialize(value)).get();
 }
 

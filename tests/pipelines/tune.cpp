@@ -372,6 +372,27 @@ bool copies_launch_line() {
   return equal(want, line) && runs(line, "mask=mosaic roi=\"450,40,150,90; 420,200 560,180 640,300\"");
 }
 
+// GStreamer's parser would end a value at a newline, and drop a backslash.
+bool quotes_values() {
+  const Owned<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("cudaconv", nullptr))));
+  g_object_set(element.get(), "coefficients", "1 2 1\n2\t4 2\n1 2 1", "roi-type", "the \"7\\8\" o'clock", "roi-meta",
+               TRUE, nullptr);
+  gst_util_set_object_arg(G_OBJECT(element.get()), "mask", "custom");
+  const tune::Words words = tune::settings_of(element.get());
+  std::vector<const gchar *> argv = {"cudaconv"};
+  for (const std::string &word : words) argv.push_back(word.c_str());
+  argv.push_back(nullptr);
+  const Owned<GstElement> again(GST_ELEMENT(gst_object_ref_sink(gst_parse_launchv(argv.data(), nullptr))));
+  for (const char *name : {"coefficients", "roi-type"}) {
+    gchar *want, *got;
+    g_object_get(element.get(), name, &want, nullptr);
+    g_object_get(again.get(), name, &got, nullptr);
+    const Owned<gchar> owned_want(want), owned_got(got);
+    if (!equal(want, got ? got : "nothing")) return false;
+  }
+  return true;
+}
+
 bool clears_regions() {
   g_object_set(window->element(), "sigma", -1.0, nullptr);
   click("clear");
@@ -655,6 +676,7 @@ int main(int argc, char **argv) {
     expect("regions as text", writes_regions);
     expect("the divider by the mouse", moves_divider);
     expect("the launch line", copies_launch_line);
+    expect("a line with values in quotes", quotes_values);
     expect("no regions", clears_regions);
     expect("a region in per cent", takes_written_region);
     expect("frame by frame", steps);
