@@ -196,7 +196,7 @@ void expect_bytes(const std::string &form, const Case &c, const int64_t *sums, u
 template <int kParts>
 void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Ratio &ratio, int64_t more) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
-  static const char *const modes[] = {"shift", "divide", "wide shift", "", "byte"};
+  static const char *const modes[] = {"shift", "divide", "wide shift"};
   const std::string name = std::string("mma ") + modes[p.epilogue.mode] + (p.epilogue.absolute ? ", absolute" : "") +
                            (bytes ? "" : ", 16 bits");
   for (size_t n = 0; n < all.size(); n += 4) {
@@ -597,7 +597,6 @@ int epilogues() {
   for (const char *form : {"mma shift",
                            "mma divide",
                            "mma divide, absolute",
-                           "mma byte",
                            "mma sharpen",
                            "mma shift, 16 bits",
                            "mma divide, 16 bits",
