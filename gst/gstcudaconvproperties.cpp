@@ -266,11 +266,12 @@ constexpr Property kProperties[] = {
      * GstCudaConv:roi-hold:
      *
      * All regions of the frames within this time are in force together, without tracking. A frame without a timestamp
-     * follows the previous frame by its duration. A flush, another segment and the next start forget all regions.
+     * follows the previous frame by its duration. A flush and the next start forget all regions. So does a segment in
+     * which frames have other stream times.
      *
      * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth
-     * of the time, neighbours are joined to one region that covers both, or with #GstCudaConv:roi-invert some are
-     * dropped: more is filtered, never less.
+     * of the time, neighbours are joined to one region that covers both. With #GstCudaConv:roi-invert some are dropped
+     * instead. More is filtered, never less.
      */
     property<ROI(hold)>("roi-hold", "Time to hold regions",
                         "With roi-meta, nanoseconds that each region stays in force after its last frame, to cover "

@@ -189,7 +189,7 @@ namespace {
 // The name of the part that is being written. A signal handler may read it at any time.
 std::atomic<const char *> unfinished{nullptr};
 
-// Those that end the program early. nohup has SIGHUP ignored.
+// The signals that end the program early. nohup has SIGHUP ignored.
 std::vector<int> interruptions() {
   struct sigaction hangup;
   sigaction(SIGHUP, nullptr, &hangup);

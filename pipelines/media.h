@@ -36,12 +36,12 @@ using Owned = std::unique_ptr<T, Release>;
 
 using Failure = std::runtime_error;
 
-// The user has ended the stream early. What was to be written is complete, but shorter.
+// The user has ended the stream early. The output is complete, but shorter.
 struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The exit code of a program that ends by an exception: 1, or that of Ctrl-C.
+// The exit code of a program that ends by an exception: kExitInterrupted after Ctrl-C, else 1.
 int exit_code(const std::exception &e);
 constexpr int kExitInterrupted = 130;
 

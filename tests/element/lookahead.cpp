@@ -159,22 +159,28 @@ GST_START_TEST(a_stream_that_plays_backwards) {
 }
 GST_END_TEST;
 
-// Frames without timestamps go back in time, too.
-GST_START_TEST(a_stream_without_timestamps_that_plays_backwards) {
-  Stream h(settings(2 * kFrame, 3 * kFrame), "GRAY8", 0, -1);
+// Pushes frames, of which only the first may have a timestamp, `start`, and frame number `marked` has a region. Expects
+// the filter there in frames `first` to `last`.
+void check_without_timestamps(Stream &h, int count, GstClockTime start, int marked, int first, int last) {
   Random random = seeded();
   const Region face = {8, 8, 16, 12};
   std::vector<Ref<GstBuffer>> sources;
-  for (int i = 0; i < 10; i++) {
+  for (int i = 0; i < count; i++) {
     sources.push_back(random_frame(h.info, random));
-    if (i == 0) GST_BUFFER_PTS(sources[0].get()) = GST_SECOND;
-    if (i == 5) add_roi(sources[5].get(), "face", face.x, face.y, face.width, face.height);
-    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
+    if (i == 0) GST_BUFFER_PTS(sources[0].get()) = start;
+    if (i == marked) add_roi(sources[i].get(), "face", face.x, face.y, face.width, face.height);
+    fail_unless_equals_int(h.push(sources[i].get()), GST_FLOW_OK);
   }
   push_event(h, gst_event_new_eos());
-  for (int i = 0; i < 10; i++)
+  for (int i = 0; i < count; i++)
     check_layers(sources[i].get(), h.pull().get(), h.info,
-                 {{kFilter, i >= 2 && i <= 7 ? Selection{{face}} : Selection()}});
+                 {{kFilter, i >= first && i <= last ? Selection{{face}} : Selection()}});
+}
+
+// Frames without timestamps go back in time, too.
+GST_START_TEST(a_stream_without_timestamps_that_plays_backwards) {
+  Stream h(settings(2 * kFrame, 3 * kFrame), "GRAY8", 0, -1);
+  check_without_timestamps(h, 10, GST_SECOND, 5, 2, 7);
 }
 GST_END_TEST;
 
@@ -185,18 +191,7 @@ GST_START_TEST(a_stream_without_timestamps_that_its_source_has_slowed) {
   gst_segment_init(&segment, GST_FORMAT_TIME);
   segment.applied_rate = 0.5;
   push_event(h, gst_event_new_segment(&segment));
-  Random random = seeded();
-  const Region face = {8, 8, 16, 12};
-  std::vector<Ref<GstBuffer>> sources;
-  for (int i = 0; i < 12; i++) {
-    sources.push_back(random_frame(h.info, random));
-    if (i == 6) add_roi(sources[6].get(), "face", face.x, face.y, face.width, face.height);
-    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
-  }
-  push_event(h, gst_event_new_eos());
-  for (int i = 0; i < 12; i++)
-    check_layers(sources[i].get(), h.pull().get(), h.info,
-                 {{kFilter, i >= 2 && i <= 8 ? Selection{{face}} : Selection()}});
+  check_without_timestamps(h, 12, GST_CLOCK_TIME_NONE, 6, 2, 8);
 }
 GST_END_TEST;
 
