@@ -108,8 +108,10 @@ void RoiHistory::set_frame_size(FrameSize size) {
 
 void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,
                      const RoiList *before) {
+  // Timestamps that are out of order may take the stream back, so twice the times count.
+  const RoiTimes kept = {2 * std::min(times.before, UINT64_MAX / 2), 2 * std::min(times.after, UINT64_MAX / 2)};
   const auto counts = [&](const Span &at) {
-    return before || at.is_in_force(open, times) || at.is_in_force(time, times);
+    return before || at.is_in_force(open, kept) || at.is_in_force(time, kept);
   };
   RoiList dropped = before ? *before : RoiList();
   const auto is_dropped = [&](const Span &at, auto &all, const auto &one) {

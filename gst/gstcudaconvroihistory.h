@@ -42,10 +42,11 @@ class RoiHistory {
     bool is_in_force(const Span &span, RoiTimes times) const;
   };
 
-  // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within the span
-  // `open`, of the frames that still wait and the frame before. `ellipse`: regions are ellipses, which joining allows
-  // for. `invert`: regions are what is not filtered. `before`: the regions that an earlier call added for this frame.
-  // Then only these are dropped, each once, since another frame of this time may have an equal one.
+  // Adds the regions of the frame at `time`. Drops those that even twice the times would not keep in force, neither at
+  // that time nor within the span `open`, of the frames that still wait and the frame before. `ellipse`: regions are
+  // ellipses, which joining allows for. `invert`: regions are what is not filtered. `before`: the regions that an
+  // earlier call added for this frame. Then only these are dropped, each once, since another frame of this time may
+  // have an equal one.
   void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,
            const RoiList *before = nullptr);
   // The regions in force at the time of a frame. Its `own` are in force even where they are no longer held, such as
