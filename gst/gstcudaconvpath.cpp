@@ -109,7 +109,7 @@ void Path::update_settings() {
 void Path::take_context() {
   const std::shared_ptr<const StreamContext> now = session_.context();
   const auto selects_otherwise = [](const RoiSettings &a, const RoiSettings &b) {
-    return a.meta != b.meta || a.types != b.types || a.holds_metas() != b.holds_metas();
+    return a.meta != b.meta || a.types != b.types || a.invert != b.invert || a.holds_metas() != b.holds_metas();
   };
   if (now && context_ && selects_otherwise(now->settings.roi, context_->settings.roi)) {
     for (Waiting &waiting : waiting_) {

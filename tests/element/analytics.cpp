@@ -412,6 +412,16 @@ GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
     Harness inverse("mask=gauss5 roi-meta=true roi-invert=true", gray());
     check_frame(inverse, in.get(), gray(), "mask=gauss5", {{}, false, true});
     inverse.take_one(GST_MESSAGE_WARNING);
+    // The same if it becomes so while the frame waits.
+    Harness waits("mask=gauss5 roi-meta=true roi-lookahead=1", gray());
+    for (const int second : {0, 1}) {
+      const Ref<GstBuffer> frame(second ? random_frame(gray(), random).release() : gst_buffer_copy(in.get()));
+      GST_BUFFER_PTS(frame.get()) = second * GST_SECOND;
+      fail_unless_equals_int(waits.push(frame.get()), GST_FLOW_OK);
+      waits.set("roi-invert=true");
+    }
+    check_pixels(in.get(), waits.pull().get(), "mask=gauss5", [](int, int) { return Want::Filtered; });
+    waits.take_one(GST_MESSAGE_WARNING);
   }
   // A box without a pixel has no regions.
   s.box = {10, 10, 0, 5};
