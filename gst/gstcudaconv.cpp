@@ -338,8 +338,9 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
 static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query) {
   if (!GST_BASE_TRANSFORM_CLASS(parent_class)->propose_allocation(trans, decide_query, query)) return FALSE;
   if (!decide_query) return TRUE;  // passthrough: the base class has asked downstream
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   return guarded(trans, false,
-                 [&] { return propose_allocation(query, GST_CUDA_CONV(trans)->priv->session.allocation_needs()); });
+                 [&] { return propose_allocation(query, priv->session.allocation_needs(), priv->path.downstream()); });
 }
 
 static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuery *query) {

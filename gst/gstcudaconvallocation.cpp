@@ -124,7 +124,7 @@ bool has_planes_within_planes(GstBuffer *buffer, const FrameLayout &layout) {
 
 }  // namespace
 
-bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
+bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Downstream &downstream) {
   GstCaps *caps;
   gboolean need_pool;
   GstVideoInfo info;
@@ -134,7 +134,9 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
   const bool cuda = is_cuda_caps(caps);
   Device *device = cuda ? needs.device.get() : nullptr;
   if (need_pool && (device || !cuda)) {
-    const guint held = (needs.frames > 1 ? needs.frames : 0) + needs.waiting;
+    // Downstream holds upstream's buffers, too, where frames are filtered in place.
+    const guint held =
+        (needs.frames > 1 ? needs.frames : 0) + needs.waiting + (needs.in_place ? downstream.buffers : 0);
     const Count count = {held ? held + 1 : 0, 0};
     const Ref<GstAllocator> allocator(!cuda && needs.pinned ? new_pinned_allocator(needs.device) : nullptr);
     const Ref<GstBufferPool> pool = new_pool(device);
@@ -169,7 +171,7 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   Ref<GstBufferPool> pool(first);
   Ref<GstAllocator> offered = offered_allocator(query);
   const Downstream downstream = {gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr) != FALSE,
-                                 has_memory(offered.get(), pool.get())};
+                                 has_memory(offered.get(), pool.get()), count.min};
   size = std::max<guint>(size, GST_VIDEO_INFO_SIZE(&info));
 
   // System memory comes from the allocator that downstream names, in the query or in its pool. Where it names none and

@@ -21,17 +21,19 @@ struct AllocationNeeds {
   guint frames;                    // how many frames may be in flight, each with its own buffers; 1: none is
   guint waiting;                   // how many frames wait for later ones before that, by roi-lookahead
   bool regions;                    // regions come with the frames, as metas
+  bool in_place;                   // frames are filtered in place, if their buffers allow it
 };
 
-// Downstream's answer to the ALLOCATION query, as far as it decides whether a frame may be filtered in place.
+// Downstream's answer to the ALLOCATION query, as far as it matters to frames that are filtered in place.
 struct Downstream {
   bool takes_video_meta = false;  // GstVideoMeta, and thus any strides and offsets
   bool has_memory = false;        // system memory of a special kind; writing there saves downstream a copy
+  guint buffers = 0;              // how many buffers it needs
 };
 
 // Adds the pool, allocator and metas that suit the element to upstream's query. False where the query has no video
 // caps.
-bool propose_allocation(GstQuery *query, const AllocationNeeds &needs);
+bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Downstream &downstream);
 
 // Decides on pool and allocator of the output, and puts them into the query that downstream has answered: downstream's
 // pool where frames can be written to it, else an own one, and downstream's allocator if it names one. Returns what

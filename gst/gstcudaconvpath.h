@@ -44,8 +44,9 @@ class Path {
 
   // For GstBaseTransform's set_caps, after Session::configure().
   void update_passthrough();
-  // For decide_allocation.
+  // For decide_allocation and propose_allocation.
   void set_downstream(const Downstream &downstream) { downstream_ = downstream; }
+  const Downstream &downstream() const { return downstream_; }
   // For submit_input_buffer: brings settings, device and crop rectangle up to date, hands the frame to the base class,
   // which may negotiate anew or drop it, and looks for its regions. Posts an error message if that fails.
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);

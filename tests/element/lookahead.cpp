@@ -486,8 +486,11 @@ GST_END_TEST;
 
 GST_START_TEST(upstream_is_asked_for_more_buffers) {
   const GstVideoInfo info = info_of("GRAY8");
-  const auto buffers = [&](const std::string &properties) {
-    Harness h(properties, info);
+  const auto buffers = [&](const std::string &properties, guint downstream = 0) {
+    Harness h(properties);
+    const Ref<GstBufferPool> offered(gst_video_buffer_pool_new());
+    if (downstream) offer_pool(h, offered.get(), 0, downstream);
+    h.set_caps(info);
     const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
     const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
     fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
@@ -500,6 +503,10 @@ GST_START_TEST(upstream_is_asked_for_more_buffers) {
     return min;
   };
   fail_unless(buffers(settings(10 * kFrame, 0)) >= buffers(settings(0, 0)) + 10);
+  // Buffers of frames that are filtered in place also wait downstream, such as in another cudaconv.
+  fail_unless(buffers(settings(10 * kFrame, 0), 9) >= buffers(settings(10 * kFrame, 0)) + 9);
+  fail_unless(buffers(settings(0, 0), 9) >= 9);
+  fail_unless_equals_int(buffers(kFilter, 9), buffers(kFilter));
 }
 GST_END_TEST;
 
