@@ -548,11 +548,12 @@ GstClockTime Session::lookahead() const {
   // that is later by more.
   const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
   if (!context || wait == 0) return wait;
-  const GstClockTime duration = context->buffer_duration();
-  if (!duration) return add_times(wait, kUnknownDuration);
-  const bool fields = has_fields(context->info);
-  const GstClockTime frame = fields ? 2 * duration : duration, rest = wait % frame;
-  return rest || fields ? add_times(wait, frame - rest) : wait;
+  if (!context->buffer_duration()) return add_times(wait, kUnknownDuration);
+  // The duration of a frame in nanoseconds may be a fraction.
+  const guint64 per = static_cast<guint64>(context->info.fps_n), seconds = context->info.fps_d * GST_SECOND;
+  const guint64 frames = has_fields(context->info) ? gst_util_uint64_scale(wait, per, seconds) + 1
+                                                   : gst_util_uint64_scale_ceil(wait, per, seconds);
+  return std::min<GstClockTime>(gst_util_uint64_scale_ceil(frames, seconds, per), G_MAXINT64);
 }
 
 AllocationNeeds Session::allocation_needs() const {

@@ -457,6 +457,14 @@ GST_START_TEST(the_time_is_reported_as_latency) {
   h.set_caps(any_rate);
   send_segment(h, 0);
   check("roi-lookahead=80000000", 2 * kFrame + GST_SECOND / 30, true);
+  // Three frames, each of a fraction of a nanosecond more than 33366666.
+  GstVideoInfo ntsc = info;
+  ntsc.fps_n = 30000;
+  ntsc.fps_d = 1001;
+  h.set_caps(ntsc);
+  send_segment(h, 0);
+  check("roi-lookahead=100100000", 100100000, false);
+  check("roi-lookahead=100100001", 133466667, true);
   // Never more than 292 years, to which sinks add times of their own.
   Harness longest(settings(G_MAXUINT64, 0), info);
   for (const guint64 upstream : {guint64{GST_SECOND}, guint64{G_MAXINT64}}) {
