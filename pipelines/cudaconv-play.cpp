@@ -61,6 +61,7 @@ Options parse_options(int &argc, char **&argv) {
       {"animate", 0, 0, G_OPTION_ARG_STRING, &animate, "change a number from the start of the video to its end",
        "PROPERTY=FROM:TO"},
       {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print no notes and no progress", nullptr},
+      version_option(),
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "INPUT [PROPERTY=VALUE...]"},
       {nullptr, 0, 0, G_OPTION_ARG_NONE, nullptr, nullptr, nullptr},
   };

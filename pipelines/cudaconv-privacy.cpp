@@ -71,10 +71,11 @@ Options parse_options(int &argc, char **&argv) {
   gboolean quiet = FALSE;
   const GOptionEntry entries[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
-       "Write a video (.webm, .mkv, .mp4); other names get bare RGB frames", "FILE"},
-      {"region", 0, 0, G_OPTION_ARG_STRING_ARRAY, &regions, "Hide this rectangle instead of faces", "X,Y,W,H"},
-      {"cascade", 0, 0, G_OPTION_ARG_FILENAME, &cascade, "A cascade file of OpenCV: what to find", "FILE"},
-      {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "Print no progress and no counts", nullptr},
+       "write a video (.webm, .mkv, .mp4); other names get bare RGB frames", "FILE"},
+      {"region", 0, 0, G_OPTION_ARG_STRING_ARRAY, &regions, "hide this rectangle instead of faces", "X,Y,W,H"},
+      {"cascade", 0, 0, G_OPTION_ARG_FILENAME, &cascade, "a cascade file of OpenCV: what to find", "FILE"},
+      {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print no progress and no counts", nullptr},
+      version_option(),
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "FILE [PROPERTY=VALUE...]"},
       {}};
   Owned<GOptionContext> context(g_option_context_new("- hides faces in a video"));

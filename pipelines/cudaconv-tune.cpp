@@ -30,6 +30,7 @@ Options parse_options(int &argc, char **&argv) {
   const GOptionEntry entries[] = {
       {"detector", 0, 0, G_OPTION_ARG_STRING, &detector,
        "elements before the filter that mark regions, for roi-meta=true", "ELEMENTS"},
+      version_option(),
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "[INPUT] [PROPERTY=VALUE...]"},
       {nullptr, 0, 0, G_OPTION_ARG_NONE, nullptr, nullptr, nullptr},
   };

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -75,7 +76,17 @@ GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
   return time;
 }
 
+gboolean print_version(const gchar *, const gchar *, gpointer, GError **) {
+  std::printf("%s %s\n", g_get_prgname(), CUDACONV_VERSION);
+  std::exit(0);
+}
+
 }  // namespace
+
+GOptionEntry version_option() {
+  const auto print = reinterpret_cast<gpointer>(print_version);
+  return {"version", 0, G_OPTION_FLAG_NO_ARG, G_OPTION_ARG_CALLBACK, print, "print the version", nullptr};
+}
 
 void post_failure(GstElement *element, const std::string &text) {
   GError *error = g_error_new_literal(GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text.c_str());

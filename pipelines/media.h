@@ -74,6 +74,9 @@ void set_property(GstElement *filter, const std::string &setting);
 // Sets what a preset of cudaconv says. Throws Failure that lists the presets where there is none of this name.
 void load_preset(GstElement *filter, const std::string &name);
 
+// The option --version: prints the name and the version of the program, and ends it.
+GOptionEntry version_option();
+
 // Throws Failure where no window can be shown.
 void check_display();
 

@@ -23,6 +23,10 @@ same_options() { # PROGRAM PAGE
   options_of_page "$2" >"$scratch/page"
   [ -s "$scratch/help" ] && diff -u "$scratch/help" "$scratch/page"
 }
+prints_version() { # PROGRAM: as gst-inspect-1.0 prints the version of the plugin
+  "$1" --version | tee "$scratch/version"
+  gst-inspect-1.0 --no-colors cudaconv | sed -n "s/^  Version  */${1##*/} /p" | diff - "$scratch/version"
+}
 is_clean() { # PAGE: mandoc and man have no warnings
   local warnings=
   ! command -v mandoc >/dev/null || warnings=$(mandoc -T lint "$1" || true)
@@ -87,10 +91,11 @@ while [ $# -gt 0 ]; do
 done
 program=${programs[0]}
 completed() { for path in "${programs[@]}"; do ! is_registered "$path" >/dev/null 2>&1 || echo "$path"; done; }
-echo "1..$((2 * ${#programs[@]} + $(completed | wc -l) + 5))"
+echo "1..$((3 * ${#programs[@]} + $(completed | wc -l) + 5))"
 for i in "${!programs[@]}"; do
   name=${programs[i]##*/}
   expect "$name: the page has the options of --help" same_options "${programs[i]}" "${pages[i]}"
+  expect "$name: --version prints name and version" prints_version "${programs[i]}"
   expect_unless "$no_man" "$name: the page has no warnings" is_clean "${pages[i]}"
 done
 while read -r path; do expect "${path##*/}: its options are completed" offers_options "$path"; done < <(completed)

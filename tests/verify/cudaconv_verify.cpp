@@ -46,6 +46,7 @@ which are in this program. Copy the last line into your bug report.
   --list            print the vectors, and check nothing
   --coverage        print what the vectors cover, and check nothing
   --vectors=FILE    vectors from a file
+  --version         print the version
   --help            print this text
 )";
 
@@ -57,7 +58,7 @@ struct UsageError : std::runtime_error {
 };
 
 struct Options {
-  bool cpu = true, cuda = true, list = false, coverage = false, help = false;
+  bool cpu = true, cuda = true, list = false, coverage = false, help = false, version = false;
   std::string only, file;
   size_t every = 1;
 };
@@ -95,6 +96,8 @@ Options parse(int argc, char **argv) {
       o.list = true;
     else if (argument == "--coverage")
       o.coverage = true;
+    else if (argument == "--version")
+      o.version = true;
     else if (argument == "--help")
       o.help = true;
     else
@@ -294,6 +297,10 @@ int main(int argc, char **argv) {
     const Options options = parse(argc, argv);
     if (options.help) {
       std::fputs(kUsage, stdout);
+      return 0;
+    }
+    if (options.version) {
+      std::printf("cudaconv-verify %s\n", CUDACONV_VERSION);
       return 0;
     }
     return verify(options);
