@@ -53,7 +53,9 @@ Options parse_options(int &argc, char **&argv) {
   gboolean quiet = FALSE;
   const GOptionEntry entries[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
-       "write a video (.webm, .mkv, .mp4), a picture (.png, .jpg), a folder if INPUT is a folder, or none", "FILE"},
+       "write a video (.webm, .mkv, .mp4), a picture (.png, .jpg), a folder if INPUT is a folder, or none (default: a "
+       "window)",
+       "FILE"},
       {"at", 0, 0, G_OPTION_ARG_DOUBLE, &at, "the moment of a video that a picture shows (default: the middle)",
        "SECONDS"},
       {"width", 0, 0, G_OPTION_ARG_INT, &width, "scale to this width before the filter", "PIXELS"},

@@ -71,7 +71,7 @@ Options parse_options(int &argc, char **&argv) {
   gboolean quiet = FALSE;
   const GOptionEntry entries[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
-       "write a video (.webm, .mkv, .mp4); other names get bare RGB frames", "FILE"},
+       "write a video (.webm, .mkv, .mp4); other names get bare RGB frames (default: a window)", "FILE"},
       {"region", 0, 0, G_OPTION_ARG_STRING_ARRAY, &regions, "hide this rectangle instead of faces", "X,Y,W,H"},
       {"cascade", 0, 0, G_OPTION_ARG_FILENAME, &cascade, "a cascade file of OpenCV: what to find", "FILE"},
       {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print no progress and no counts", nullptr},
