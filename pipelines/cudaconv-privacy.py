@@ -259,8 +259,9 @@ def play(pipeline, counts):
                 decoder_missing |= message.has_name("missing-plugin")
                 message = None
         if message.type == Gst.MessageType.EOS:
-            for sink in pipeline.iterate_sinks():
-                sink.set_state(Gst.State.NULL)  # closes the file
+            file = pipeline.get_by_name("file")
+            if file:
+                file.set_state(Gst.State.NULL)  # closes it
             message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR) or message
         if message.type == Gst.MessageType.ERROR:
             error, details = message.parse_error()

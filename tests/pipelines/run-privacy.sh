@@ -90,6 +90,12 @@ of_readme() { # from a detailed picture, whose buffers have other references, in
   sed -e "s|hidden.rgb|plain.rgb|" -e "s|roi-meta=true mask=gauss sigma=8|mask=identity|" readme.py >plain.py
   "$python" readme.py && "$python" plain.py && differs hidden.rgb plain.rgb 320 240 100 40 120 160
 }
+by_bare_bindings() { # which lack what python3-gst-1.0 adds to them
+  mkdir bare
+  echo 'import sys; sys.modules["gi.overrides.Gst"] = None' >bare/sitecustomize.py
+  local -x PYTHONPATH=$PWD/bare
+  ! "$python" -c 'from gi.overrides import Gst' && by_hand "$python" "$script" && of_readme
+}
 same_bytes() { # ARGUMENT...: both programs make the same bytes
   "$program" -o first.rgb "$@"
   "$python" "$script" -o second.rgb "$@"
@@ -354,13 +360,14 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..77"
+echo "1..78"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
 expect "a clip by a turned camera, in C++" turned "$program"
 expect_unless "$no_python" "a clip by a turned camera, in Python" turned "$python" "$script"
 expect_unless "$no_python" "the Python code of README.md" of_readme
+expect_unless "$no_python" "both without python3-gst-1.0" by_bare_bindings
 no_bindings=
 /usr/bin/python3 -c 'import gi' || no_bindings="no python3-gi"
 expect_unless "$no_bindings" "the program in Python finds GStreamer's bindings" takes_bindings
