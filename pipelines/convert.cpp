@@ -342,7 +342,8 @@ void on_pad_added(GstElement *, GstPad *pad, gpointer converter) {
 
 void on_no_more_pads(GstElement *, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
-  if (c->filter) post_failure(c->pipeline, "there is no video in it");
+  if (c->filter)  // the error of decoders that are missing: Runner knows whether there are any
+    post_failure(c->pipeline, "there is no decoder for its video", GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
 }
 
 // Raw streams, and streams that have no decoder.

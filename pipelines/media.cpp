@@ -88,8 +88,8 @@ GOptionEntry version_option() {
   return {"version", 0, G_OPTION_FLAG_NO_ARG, G_OPTION_ARG_CALLBACK, print, "print the version", nullptr};
 }
 
-void post_failure(GstElement *element, const std::string &text) {
-  GError *error = g_error_new_literal(GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text.c_str());
+void post_failure(GstElement *element, const std::string &text, GQuark domain, gint code) {
+  GError *error = g_error_new_literal(domain, code, text.c_str());
   gst_element_post_message(element, gst_message_new_error(GST_OBJECT(element), error, nullptr));
   g_error_free(error);
 }

@@ -81,7 +81,8 @@ GOptionEntry version_option();
 void check_display();
 
 // Posts an error message of an element, or of the pipeline where no element has failed.
-void post_failure(GstElement *element, const std::string &text);
+void post_failure(GstElement *element, const std::string &text, GQuark domain = GST_STREAM_ERROR,
+                  gint code = GST_STREAM_ERROR_FAILED);
 // The text of a message. An error also has its debug text, which often holds the reason.
 std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug = true);
 

@@ -309,6 +309,12 @@ refuses_sound() {
     refuses "cudaconv-play: there is no video in it" sound.ogg -q -o "$output" || return
   done
 }
+refuses_video() { # without a decoder, beside sound that has one
+  gst-launch-1.0 -q matroskamux name=mux ! filesink location=theora.mkv videotestsrc num-buffers=9 ! theoraenc ! mux. \
+    audiotestsrc num-buffers=9 ! vorbisenc ! mux. </dev/null
+  GST_PLUGIN_FEATURE_RANK=theoradec:NONE,avdec_theora:NONE \
+    refuses "cudaconv-play: there is no decoder for its video" theora.mkv && "$player" -o none theora.mkv
+}
 refuses_numbers() {
   local at width
   for at in -2 nan inf 1e30; do refuses "--at takes seconds" "$clip" -o refused.png --at="$at" || return; done
@@ -461,7 +467,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..68"
+echo "1..69"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -473,6 +479,7 @@ expect "a missing file" refuses "nothing-there" nothing-there.mp4
 expect "a protocol without a source" names_the_missing
 expect "a file without video" refuses "decode" "$self"
 expect "a file with sound only" refuses_sound
+expect "a video without a decoder" refuses_video
 head -c 4000 "$clip" >head.webm
 G_DEBUG=fatal-criticals expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
 expect "an unknown property" refuses "no property msk" "$clip" msk=sobel
