@@ -296,6 +296,56 @@ GST_START_TEST(the_source_pad_goes_off_and_on_during_a_long_frame) {
 }
 GST_END_TEST;
 
+// Memory that deactivates a pad while it is mapped.
+struct Deactivating {
+  GstAllocator parent;
+  GstPad *pad;
+};
+struct DeactivatingClass {
+  GstAllocatorClass parent_class;
+};
+G_DEFINE_TYPE(Deactivating, deactivating, GST_TYPE_ALLOCATOR)
+
+void deactivating_class_init(DeactivatingClass *klass) {
+  klass->parent_class.free = [](GstAllocator *, GstMemory *memory) { g_free(memory); };
+}
+
+void deactivating_init(Deactivating *self) {
+  self->parent.mem_type = "CudaconvTestDeactivating";
+  self->parent.mem_map = [](GstMemory *memory, gsize, GstMapFlags) -> gpointer {
+    static guint8 data[64 * 48];
+    gst_pad_set_active(reinterpret_cast<Deactivating *>(memory->allocator)->pad, FALSE);
+    return data;
+  };
+  self->parent.mem_unmap = [](GstMemory *memory) {
+    gst_pad_set_active(reinterpret_cast<Deactivating *>(memory->allocator)->pad, TRUE);
+  };
+}
+
+// The source pad is active again before the element knows that the frame was cancelled.
+GST_START_TEST(a_cancelled_frame_is_no_error) {
+  if (!strcmp(test_backend(), "cuda")) return;  // a GPU completes its frames
+  const GstVideoInfo info = video_info("GRAY8", 64, 48);
+  Between between("mask=median n-threads=1", info);
+  gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+  const Ref<GstPad> pad = between.pad("src");
+  const Ref<GstAllocator> allocator(GST_ALLOCATOR(gst_object_ref_sink(g_object_new(deactivating_get_type(), nullptr))));
+  reinterpret_cast<Deactivating *>(allocator.get())->pad = pad.get();
+  GstMemory *memory = g_new0(GstMemory, 1);
+  gst_memory_init(memory, GST_MEMORY_FLAG_NO_SHARE, allocator.get(), nullptr, info.size, 0, 0, info.size);
+  const Ref<GstBuffer> frame(gst_buffer_new());
+  gst_buffer_append_memory(frame.get(), memory);
+  between.announce();
+  fail_unless_equals_int(between.push(frame.get()), GST_FLOW_FLUSHING);
+  fail_unless_equals_int(between.frames, 0);
+  fail_unless(take_messages(between.element.get(), GST_MESSAGE_ERROR).empty());
+  Random random = seeded();
+  between.announce();
+  fail_unless_equals_int(between.push(random_frame(info, random)), GST_FLOW_OK);
+  fail_unless_equals_int(between.frames, 1);
+}
+GST_END_TEST;
+
 // A probe starts the element again, or seeks, in the thread that pushes an earlier frame before it submits the next
 // one. That one is of the stream before, too. CUDACONV_TEST_FAST has this thread push the earlier frames.
 GST_START_TEST(no_frame_leaves_that_came_before_a_restart) {
@@ -355,6 +405,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_wait_after_the_source_pad_was_inactive);
   tcase_add_test(tc, caps_that_fail_with_the_source_pad_are_no_error);
   tcase_add_test(tc, the_source_pad_goes_off_and_on_during_a_long_frame);
+  tcase_add_test(tc, a_cancelled_frame_is_no_error);
   tcase_add_test(tc, no_frame_leaves_that_came_before_a_restart);
   return suite;
 }
