@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Checks that sources are formatted, that shellcheck finds no faults in shell scripts, and that texts have no phrases
-# that are hard to read: lint.sh TOP_FOLDER
+# Checks that sources are formatted, that shellcheck finds no faults in shell scripts, that texts have no phrases that
+# are hard to read, and that types have names of their own: lint.sh TOP_FOLDER
 #
 # Output is in the Test Anything Protocol. Tests are skipped with other versions of clang-format and shellcheck, since
 # their rules differ.
@@ -43,8 +43,25 @@ phrased() {
 }
 plain() { ! phrased | xargs -d '\n' grep -EniH -- "$phrases"; }
 
-echo "1..3"
+# Prints the types of each header with their namespaces. No compiler sees that headers which never meet share a name.
+types() {
+  find gst kernels \( -name '*.h' -o -name '*.cuh' \) -exec awk '
+    FNR == 1 { space = "" }
+    /^namespace [a-z]/ { space = $2 }
+    /^(struct|class|enum class|union) [A-Za-z0-9_]+( final)? *[:{<]/ {
+      name = $1 == "enum" ? $3 : $2
+      sub(/[:{<].*/, "", name)
+      if (!seen[FILENAME, name]++) print space "::" name
+    }' {} +
+}
+unique() { ! types | sort | uniq -d | grep .; }
+# Other variables of the environment would be read for each frame.
+unread() { ! grep -rn getenv gst kernels | grep -v '^kernels/cpu/vector.cpp:'; }
+
+echo "1..5"
 expect_unless "$no_clang_format" "C, C++ and CUDA sources are formatted" formatted
 expect_unless "$no_shellcheck" "shellcheck finds no faults in shell scripts" checked
 expect "texts have no phrases that are hard to read" plain
+expect "no two headers have types of one name in one namespace" unique
+expect "one source reads the environment, for its tests" unread
 finish
