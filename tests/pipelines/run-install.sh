@@ -42,6 +42,11 @@ install_alone() { # the plugin, its presets and the programs, with a manual and 
     [ "$(installed | wc -l)" = $((4 + 3 * $(applications | wc -l))) ] &&
     belong_to /man/man1/ '\.1' && belong_to /bash-completion/completions/ ''
 }
+demo_builds_all() { # the target that pipelines/demo.sh builds has each program
+  local name
+  ninja -C "$build" -t query installable | tee "$scratch/query"
+  for name in $(applications) $(program); do grep -q "/${name##*/}$" "$scratch/query" || return; done
+}
 verifies() { LD_LIBRARY_PATH=$libraries "$(program)" --backend=cpu --every=101; }
 checks_plugin() { # the program does not run without the plugin
   local plugin verified=
@@ -93,8 +98,9 @@ names_plugin() { # by any path
   [ "$(realpath "$name")" = "$(realpath "$(plugin)")" ]
 }
 
-echo "1..16"
+echo "1..17"
 expect "plugin, presets, programs and their manuals are installed, and nothing else" install_alone
+expect "pipelines/demo.sh builds all programs" demo_builds_all
 expect "cudaconv-verify finds its vectors" verifies
 expect "and checks the plugin" checks_plugin
 folder=$(dirname "$(plugin)")

@@ -139,6 +139,7 @@ says_why_nvcc_is_left_out() {
     meson setup "$scratch/build" -Dtests=disabled -Dbench=disabled -Dtune=disabled | tee "$scratch/setup-log"
   grep -qx "Message: Building for the CPU only: nvcc 13.0 .*: this compiler is too new" "$scratch/setup-log"
 }
+says_which_metas_it_reads() { grep -E '^ *analytics metas *: (no: .|detections)' "$scratch/setup-log"; }
 # Configures a project in a folder of any name twice, and by another Meson. A copy of it with its build folder is told so.
 configures_again() (
   mkdir "$scratch/Jörg's \"x" && cd "$scratch/Jörg's \"x" || return
@@ -159,7 +160,7 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..15"
+echo "1..16"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
 expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
@@ -173,6 +174,7 @@ expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
 expect "launch finds its folder" finds_its_folder
 expect "scripts explain themselves" explain_themselves
 expect_unless "$no_meson" "an nvcc that does not work is left out, with the reason" says_why_nvcc_is_left_out
+expect_unless "$no_meson" "Meson says which analytics metas the build reads" says_which_metas_it_reads
 expect_unless "$no_meson" "a folder of any name is configured again" configures_again
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
 finish
