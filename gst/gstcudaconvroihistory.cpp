@@ -86,14 +86,14 @@ void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame) {
   if (auto one = joined(all, frame)) mask.push_back({std::move(one), at});
 }
 
-void RoiHistory::set_frame_size(FrameSize size) {
+void RoiHistory::set_frame_size(FrameSize size, bool ellipse) {
   if (!slices_.empty() && (size_.width != size.width || size_.height != size.height)) {
     std::vector<Slice> slices = slices_;
     for (Slice &slice : slices) {
-      for (auto &held : slice.region) held.region = rescaled(held.region, size_, size);
+      for (auto &held : slice.region) held.region = rescaled(held.region, size_, size, ellipse);
       for (auto &held : slice.mask) {
         auto mask = std::make_shared<RoiMask>(*held.region);
-        mask->mask.box = rescaled(mask->mask.box, size_, size);
+        mask->mask.box = rescaled(mask->mask.box, size_, size, false);
         // The longer side may have become the shorter one.
         const int64_t side = mask->shorter_side;
         mask->shorter_side = static_cast<int>(std::min<int64_t>(

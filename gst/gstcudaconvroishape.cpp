@@ -213,13 +213,21 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
   return result;
 }
 
-Region rescaled(const Region &region, FrameSize from, FrameSize to) {
+Region rescaled(const Region &region, FrameSize from, FrameSize to, bool ellipse) {
   // Scaled sides would not cover a turned region. An upright one does, and so does the ellipse in it.
   const Box box = box_of(region.rotation == 0 ? region : joined(region, region, true));
   const auto down = [](int64_t v, int by, int of) { return floor_div(__int128{v} * by, of); };
   const auto up = [](int64_t v, int by, int of) { return ceil_div(__int128{v} * by, of); };
-  return region_of({down(box.left, to.width, from.width), down(box.top, to.height, from.height),
-                    up(box.right, to.width, from.width), up(box.bottom, to.height, from.height)});
+  Box scaled = {down(box.left, to.width, from.width), down(box.top, to.height, from.height),
+                up(box.right, to.width, from.width), up(box.bottom, to.height, from.height)};
+  if (ellipse && !box.empty()) {
+    // Rounding has moved the centre by up to half a pixel. With these margins the ellipse covers the exact one.
+    const double ratio = 1.0 * box.width() / box.height() * to.width / from.width * from.height / to.height;
+    const auto more = [](double r) { return static_cast<int64_t>(std::ceil(std::hypot(1, r) / 2)); };
+    const int64_t x = more(ratio), y = more(1 / ratio);
+    scaled = {scaled.left - x, scaled.top - y, scaled.right + x, scaled.bottom + y};
+  }
+  return region_of(scaled);
 }
 
 }  // namespace cudaconv::gst

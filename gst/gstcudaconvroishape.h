@@ -54,7 +54,7 @@ Region joined(const Region &a, const Region &b, bool ellipse);
 std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const RoiMask>> &masks, FrameSize frame);
 
 // The region scaled from one size of frames to another. A turned one becomes an upright one, and the ellipse inscribed
-// in that covers it too.
-Region rescaled(const Region &region, FrameSize from, FrameSize to);
+// in that covers it too. `ellipse`: the ellipse inscribed in the result covers the scaled ellipse.
+Region rescaled(const Region &region, FrameSize from, FrameSize to, bool ellipse);
 
 }  // namespace cudaconv::gst

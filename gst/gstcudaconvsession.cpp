@@ -368,10 +368,11 @@ void Session::hold(const StreamContext &context, const GstSegment &segment, cons
                    const FrameRegions &frame, const RoiList *before) {
   const RoiSettings &roi = context.settings.roi;
   if (!roi.holds_metas()) return;
-  held_.set_frame_size(frame_size(context.info));
+  const bool ellipse = roi.shape == RoiShape::Ellipse;
+  held_.set_frame_size(frame_size(context.info), ellipse && !roi.invert);
   RoiHistory::Span open = waiting;
   open.add(last_time_.value_or(frame.time));
-  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, roi.invert, before);
+  held_.add(frame.own, frame.time, open, times_of(roi, segment), ellipse, roi.invert, before);
 }
 
 RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment) {

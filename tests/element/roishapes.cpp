@@ -201,7 +201,7 @@ GST_START_TEST(scaled_regions_cover_the_same_pixels) {
   for (int turn = 0; turn < 2000; turn++) {
     const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
     const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
-    const Region r = random_region(random, 300, 300, false), got = rescaled(r, from, to);
+    const Region r = random_region(random, 300, 300, false), got = rescaled(r, from, to, false);
     const double x = 1.0 * to.width / from.width, y = 1.0 * to.height / from.height;
     const auto is_near = [](double edge, double exact, int side) {
       return side * (edge - exact) >= -1e-6 && side * (edge - exact) < 1 + 1e-6;
@@ -212,7 +212,7 @@ GST_START_TEST(scaled_regions_cover_the_same_pixels) {
                 "%s becomes %s", text_of(r).c_str(), text_of(got).c_str());
   }
   // Regions far outside stay outside.
-  const Region far = rescaled({INT32_MAX, INT32_MAX, 9, 9}, {100, 100}, {200, 200});
+  const Region far = rescaled({INT32_MAX, INT32_MAX, 9, 9}, {100, 100}, {200, 200}, false);
   fail_unless(far.x >= 200 && far.y >= 200 && is_outside(far, {200, 200}), "%s", text_of(far).c_str());
 }
 GST_END_TEST;
@@ -222,7 +222,7 @@ GST_START_TEST(a_scaled_region_covers_a_turned_one) {
   for (int turn = 0; turn < 2000; turn++) {
     const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
     const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
-    const Region r = random_region(random, 300, 300, true), got = rescaled(r, from, to);
+    const Region r = random_region(random, 300, 300, true), got = rescaled(r, from, to, false);
     for (const bool ellipse : {false, true})
       for (Point p : corners_of(r)) {
         p = {p.x * to.width / from.width, p.y * to.height / from.height};
@@ -233,15 +233,31 @@ GST_START_TEST(a_scaled_region_covers_a_turned_one) {
 }
 GST_END_TEST;
 
+GST_START_TEST(a_scaled_ellipse_covers_the_exact_one) {
+  Random random = seeded();
+  for (int turn = 0; turn < 2000; turn++) {
+    const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const Region r = random_region(random, 300, 60, false), got = rescaled(r, from, to, true);
+    for (int degrees = 0; degrees < 360; degrees++) {
+      const double c = std::cos(degrees * M_PI / 180), s = std::sin(degrees * M_PI / 180);
+      const Point p = {(r.x + r.width * (1 + c) / 2) * to.width / from.width,
+                       (r.y + r.height * (1 + s) / 2) * to.height / from.height};
+      fail_unless(has(got, p, true), "%s becomes %s", text_of(r).c_str(), text_of(got).c_str());
+    }
+  }
+}
+GST_END_TEST;
+
 // roi-grow and roi-scale take the shorter side of a mask. It may be another one after a change of size.
 GST_START_TEST(the_shorter_side_of_a_mask_is_scaled) {
   const auto mask = std::make_shared<RoiMask>(RoiMask{{{20, 20, 10, 80}, 1, 1, {1}}, 10});
   for (const auto &[size, side] :
        {std::pair(FrameSize{100, 100}, 10), {{200, 100}, 20}, {{100, 200}, 20}, {{50, 100}, 10}, {{25, 25}, 3}}) {
     RoiHistory history;
-    history.set_frame_size({100, 100});
+    history.set_frame_size({100, 100}, false);
     history.add({{}, {mask}, false}, 0, 0, {1, 1}, false, false);
-    history.set_frame_size(size);
+    history.set_frame_size(size, false);
     fail_unless_equals_int(history.in_force(0, {1, 1}, {}).mask.at(0)->shorter_side, side);
   }
 }
@@ -262,7 +278,7 @@ GST_START_TEST(no_held_region_is_lost) {
   Random random = seeded();
   for (const int count : {3, kMost - 1, kMost, kMost + 1, kMost + 3, 2 * kMost + 1}) {
     RoiHistory history;
-    history.set_frame_size({2000, 2000});
+    history.set_frame_size({2000, 2000}, false);
     std::vector<std::pair<int64_t, Region>> seen;
     for (int64_t time = 0; time < 1000; time += 400) {  // all in one slice
       RoiList found;
@@ -296,7 +312,7 @@ GST_START_TEST(regions_that_are_shown_are_not_joined) {
   constexpr RoiTimes kTimes = {8000, 8000};
   Random random = seeded();
   RoiHistory history;
-  history.set_frame_size({2000, 2000});
+  history.set_frame_size({2000, 2000}, false);
   RoiList all;
   for (int64_t time = 0; time < 900; time += 300) {  // all in one slice
     RoiList found;
@@ -331,6 +347,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_joined_mask_grows_as_its_parts_do);
   tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
   tcase_add_test(tc, a_scaled_region_covers_a_turned_one);
+  tcase_add_test(tc, a_scaled_ellipse_covers_the_exact_one);
   tcase_add_test(tc, the_shorter_side_of_a_mask_is_scaled);
   tcase_add_test(tc, no_held_region_is_lost);
   tcase_add_test(tc, regions_that_are_shown_are_not_joined);
