@@ -65,8 +65,7 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
   for (int p = 0; meta && p < layout.planes; p++) {
     const PlaneLayout &plane = layout.plane[p];
     const gsize offset = meta->offset[plane.memory_plane];
-    // In an interlaced frame the rectangle may begin a row later, in its field.
-    const gsize rows_above = (place->y >> plane.sub_y) + (layout.interlaced && place->y ? 1 : 0);
+    const gsize rows_above = place->y >> plane.sub_y;
     const gsize left = gsize(place->x >> plane.sub_x) * plane.step * plane.bytes_per_container();
     const gsize bytes = std::max<gint64>(meta->stride[plane.memory_plane], 0) * (rows_above + plane.height - 1) + left +
                         row_bytes(plane);
