@@ -227,18 +227,21 @@ Ref<GstBuffer> in_pieces(GstBuffer *frame, gsize bytes) {
   return copy;
 }
 
-// A rectangle may begin in another memory than its plane.
+// A rectangle may begin in another memory than its plane, and its last byte may be in another one than all others.
 GST_START_TEST(rectangles_of_planes_in_several_pieces_of_memory) {
   Random random = seeded();
   for (const char *format : {"GRAY8", "I420", "YUY2", "RGBA"})
     for (const bool interlaced : {false, true}) {
       const GstVideoInfo whole = info_of(format, 32, 24, interlaced);
       for (guint y = 0; y <= 16; y += 4)
-        for (const int pieces : {2, 3, 5}) {
+        for (const int pieces : {2, 3, 5, 0}) {  // 0: until that byte
           const Rectangle r = {6, y, 20, 8};
           const Cropped in(whole, r, random);
           const gsize size = gst_buffer_get_size(in.frame.get());
-          const Ref<GstBuffer> frame = in_pieces(in.frame.get(), size / pieces + 1);
+          const GstVideoMeta *meta = gst_buffer_get_video_meta(in.frame.get());
+          const gsize last =
+              meta->offset[0] + (y + 7) * meta->stride[0] + 26 * GST_VIDEO_INFO_COMP_PSTRIDE(&whole, 0) - 1;
+          const Ref<GstBuffer> frame = in_pieces(in.frame.get(), pieces ? size / pieces + 1 : last);
           Harness h("mask=gauss5", in.info);
           const Ref<GstBuffer> out = h.filter(frame.get());
           std::string why;
