@@ -287,6 +287,16 @@ void check_narrow(Count &count) {
   }
 }
 
+// Checks that wide frames take the structure of narrow ones: several blocks share a row.
+void check_wide(Count &count) {
+  for (const int width : {10000, 20000, 100000}) {
+    const auto plan = make_plan(settings(Mask::Box, 255), format_named("RGBA").layout(width, 4));
+    const char *got = prepare(*plan, {true}).front().name();
+    count.add(got && !std::strcmp(got, "mean"),
+              "RGBA " + std::to_string(width) + "x4 mask=box size=255: got " + quoted(got));
+  }
+}
+
 void check_format(const char *name, int width, Backend &backend, Count &count) {
   const Format &format = format_named(name);
   const FrameLayout layout = format.layout(width, 12);
@@ -327,6 +337,7 @@ int run(const char *manual) {
   check_weighted(count);
   check_divided(count);
   check_narrow(count);
+  check_wide(count);
   for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"})
     for (const int width : {64, 38, 37}) check_format(name, width, *backend, count);
   std::printf("%d passed, %d failed\n", count.tried - count.failed, count.failed);
