@@ -100,7 +100,7 @@ Options parse_options(int &argc, char **&argv) {
 
 // The elements before cudaconv: they turn pictures as the orientation tag says, and scale them.
 std::string filter_line(const Options &options) {
-  std::string line = "videoconvert ! videoflip video-direction=auto ! ";
+  std::string line = "videoconvert ! videoflip name=flip video-direction=auto ! ";
   if (options.width > 0)
     line += "videoscale ! video/x-raw,pixel-aspect-ratio=1/1,width=" + std::to_string(options.width) + " ! ";
   return line + "cudaconv name=cudaconv";

@@ -170,7 +170,7 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts
 }
 
 void hide(const Options &options) {
-  std::string line = "videoconvert ! videoflip video-direction=auto ! ";  // detectors find upright faces
+  std::string line = "videoconvert ! videoflip name=flip video-direction=auto ! ";  // detectors find upright faces
   // facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles around
   // them.
   if (options.regions.empty()) line += "facedetect name=detector display=false updates=none ! videoconvert ! ";

@@ -23,10 +23,31 @@ namespace media {
 
 namespace {
 
+bool is_refusal(GstQuery *query) {
+  GstCaps *caps = nullptr;
+  gboolean accepted = TRUE;
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) gst_query_parse_caps_result(query, &caps);
+  if (GST_QUERY_TYPE(query) == GST_QUERY_ACCEPT_CAPS) gst_query_parse_accept_caps_result(query, &accepted);
+  return !accepted || (caps && gst_caps_is_empty(caps));
+}
+
+// videoflip turns its caps when a tag tells the orientation. If a query of another thread comes at that moment, half of
+// the answer is of before, and no caps are left: the query is answered again.
+GstPadProbeReturn answer_again(GstPad *pad, GstPadProbeInfo *info, gpointer) {
+  GstQuery *const query = GST_PAD_PROBE_INFO_QUERY(info);
+  for (int i = 0; i < 3 && is_refusal(query); i++) GST_PAD_QUERYFUNC(pad)(pad, GST_OBJECT_PARENT(pad), query);
+  return GST_PAD_PROBE_OK;
+}
+
 Owned<GstElement> parsed(GstElement *element, const ErrorSlot &error) {
   Owned<GstElement> owned(element);
   error.check("cannot make the pipeline");
   gst_object_ref_sink(owned.get());
+  const Owned<GstElement> flip(GST_IS_BIN(element) ? gst_bin_get_by_name(GST_BIN(element), "flip") : nullptr);
+  if (flip)
+    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(flip.get(), "sink")).get(),
+                      GstPadProbeType(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PULL), answer_again,
+                      nullptr, nullptr);
   return owned;
 }
 

@@ -66,7 +66,8 @@ std::string uri_of(const std::string &file);
 std::string path_of(const std::string &file_or_uri);
 // The first element in the bin with this name; fails where there is none.
 Owned<GstElement> find(GstElement *bin, const char *name);
-// Makes a pipeline or, with pads at its ends, a bin of a launch line.
+// Makes a pipeline or, with pads at its ends, a bin of a launch line. A videoflip for tags is named `flip`: its answers
+// to queries are corrected.
 Owned<GstElement> make_pipeline(const std::string &line);
 Owned<GstElement> make_bin(const std::string &line);
 // Sets a property of cudaconv as a launch line does; `setting` is "name=value". Throws Failure that says what is wrong.
