@@ -86,8 +86,9 @@ void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame) {
   if (auto one = joined(all, frame)) mask.push_back({std::move(one), at});
 }
 
-void RoiHistory::set_frame_size(FrameSize size, bool ellipse) {
+void RoiHistory::set_frame_size(FrameSize size, bool ellipse, bool invert) {
   if (!slices_.empty() && (size_.width != size.width || size_.height != size.height)) {
+    if (invert) clear();
     std::vector<Slice> slices = slices_;
     for (Slice &slice : slices) {
       for (auto &held : slice.region) held.region = rescaled(held.region, size_, size, ellipse);

@@ -29,8 +29,9 @@ class RoiHistory {
   // Forgets all regions: after a flush, in another segment, at the start.
   void clear() { slices_.clear(); }
   // Sets the size of the frames to come, and scales the regions that are held to it. `ellipse`: regions are ellipses,
-  // and the results cover all of them.
-  void set_frame_size(FrameSize size, bool ellipse);
+  // and the results cover all of them. `invert`: regions are what is not filtered. They are forgotten, since scaled and
+  // rounded ones would show what is to be hidden.
+  void set_frame_size(FrameSize size, bool ellipse, bool invert);
 
   // The first and the last of some times, or of none.
   struct Span {

@@ -369,7 +369,7 @@ void Session::hold(const StreamContext &context, const GstSegment &segment, cons
   const RoiSettings &roi = context.settings.roi;
   if (!roi.holds_metas()) return;
   const bool ellipse = roi.shape == RoiShape::Ellipse;
-  held_.set_frame_size(frame_size(context.info), ellipse && !roi.invert);
+  held_.set_frame_size(frame_size(context.info), ellipse, roi.invert);
   RoiHistory::Span open = waiting;
   open.add(last_time_.value_or(frame.time));
   held_.add(frame.own, frame.time, open, times_of(roi, segment), ellipse, roi.invert, before);

@@ -249,15 +249,26 @@ GST_START_TEST(a_scaled_ellipse_covers_the_exact_one) {
 }
 GST_END_TEST;
 
+// With roi-invert a region is shown: none is kept, for it might have grown.
+GST_START_TEST(regions_that_are_shown_are_not_scaled) {
+  RoiHistory history;
+  history.set_frame_size({100, 100}, false, true);
+  history.add({{{10, 10, 31, 31, 0.5}}, {}, false}, 0, 0, {1, 1}, false, true);
+  fail_unless_equals_int(history.in_force(0, {1, 1}, {}).region.size(), 1);
+  history.set_frame_size({99, 99}, false, true);
+  fail_unless(history.in_force(0, {1, 1}, {}).empty());
+}
+GST_END_TEST;
+
 // roi-grow and roi-scale take the shorter side of a mask. It may be another one after a change of size.
 GST_START_TEST(the_shorter_side_of_a_mask_is_scaled) {
   const auto mask = std::make_shared<RoiMask>(RoiMask{{{20, 20, 10, 80}, 1, 1, {1}}, 10});
   for (const auto &[size, side] :
        {std::pair(FrameSize{100, 100}, 10), {{200, 100}, 20}, {{100, 200}, 20}, {{50, 100}, 10}, {{25, 25}, 3}}) {
     RoiHistory history;
-    history.set_frame_size({100, 100}, false);
+    history.set_frame_size({100, 100}, false, false);
     history.add({{}, {mask}, false}, 0, 0, {1, 1}, false, false);
-    history.set_frame_size(size, false);
+    history.set_frame_size(size, false, false);
     fail_unless_equals_int(history.in_force(0, {1, 1}, {}).mask.at(0)->shorter_side, side);
   }
 }
@@ -278,7 +289,7 @@ GST_START_TEST(no_held_region_is_lost) {
   Random random = seeded();
   for (const int count : {3, kMost - 1, kMost, kMost + 1, kMost + 3, 2 * kMost + 1}) {
     RoiHistory history;
-    history.set_frame_size({2000, 2000}, false);
+    history.set_frame_size({2000, 2000}, false, false);
     std::vector<std::pair<int64_t, Region>> seen;
     for (int64_t time = 0; time < 1000; time += 400) {  // all in one slice
       RoiList found;
@@ -312,7 +323,7 @@ GST_START_TEST(regions_that_are_shown_are_not_joined) {
   constexpr RoiTimes kTimes = {8000, 8000};
   Random random = seeded();
   RoiHistory history;
-  history.set_frame_size({2000, 2000}, false);
+  history.set_frame_size({2000, 2000}, false, false);
   RoiList all;
   for (int64_t time = 0; time < 900; time += 300) {  // all in one slice
     RoiList found;
@@ -348,6 +359,7 @@ Suite *make_suite() {
   tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
   tcase_add_test(tc, a_scaled_region_covers_a_turned_one);
   tcase_add_test(tc, a_scaled_ellipse_covers_the_exact_one);
+  tcase_add_test(tc, regions_that_are_shown_are_not_scaled);
   tcase_add_test(tc, the_shorter_side_of_a_mask_is_scaled);
   tcase_add_test(tc, no_held_region_is_lost);
   tcase_add_test(tc, regions_that_are_shown_are_not_joined);
