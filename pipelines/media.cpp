@@ -19,6 +19,10 @@
 #include <optional>
 #include <utility>
 
+#ifndef CUDACONV_VERSION  // compiled without Meson
+#define CUDACONV_VERSION "(version unknown)"
+#endif
+
 namespace media {
 
 namespace {
