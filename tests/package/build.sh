@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Builds the Debian package gstreamer1.0-cudaconv from the last commit, and tests it:
+# Builds the Debian packages gstreamer1.0-cudaconv and cudaconv-tune from the last commit, and tests them:
 #
 #   tests/package/build.sh [--cuda[=FOLDER]] [--check] [SUITE...]
 #
 # For each SUITE, bookworm if none is named: makes a fresh root with debootstrap, builds in it, runs lintian, installs
-# the package in a second fresh root, and runs its tests there. Packages are left in build/package/SUITE.
+# the packages in a second fresh root, and runs their tests there. Packages are left in build/package/SUITE.
 #
 #   --cuda    builds with CUDA, with the toolkit in FOLDER, or else of the nvcc on the PATH
 #   --check   runs the project's tests during the build, like Debian's own builds
@@ -133,11 +133,12 @@ run_lintian() {
     ! grep '^[EW]: ' "$work/tags"
 }
 
+# shellcheck disable=SC2046,SC2086,SC2010  # a list of packages, whose names have no blanks
 install_package() {
-  local package
-  package=$(cd "$root/build" && echo gstreamer1.0-cudaconv_*.deb) &&
-    cp "$root/build/$package" "$user/root" &&
-    apt_get "$user" install --no-install-recommends "/root/$package" gstreamer1.0-tools &&
+  local packages
+  packages=$(cd "$root/build" && ls -- *.deb | grep -v dbgsym) &&
+    (cd "$root/build" && cp -t "$user/root" $packages) &&
+    apt_get "$user" install --no-install-recommends $(printf '/root/%s ' $packages) gstreamer1.0-tools &&
     in_root "$user" env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u GST_PLUGIN_SYSTEM_PATH \
       -u GST_PLUGIN_SYSTEM_PATH_1_0 gst-inspect-1.0 cudaconv >"$out/gst-inspect.txt" || return
   grep -q '^  Filename  *\(/usr\)\?/lib/.*/gstreamer-1.0/libgstcudaconv.so$' "$out/gst-inspect.txt" ||
