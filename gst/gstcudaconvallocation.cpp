@@ -229,12 +229,11 @@ bool keeps_meta(GType api) {
 }
 
 bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Downstream &downstream) {
-  const RoiSettings &roi = context.settings.roi;
-  if ((!roi.meta && roi.rectangles.empty()) || context.cuda_in != context.cuda_out) return false;
+  if (!context.suits_in_place()) return false;
   const Device *device = context.engine->device.get();
   // The CPU copies the GPU's results for a frame in place in system memory. With roi-invert they are most of the frame:
   // a new buffer costs less.
-  if (roi.invert && device && !context.cuda_out) return false;
+  if (context.settings.roi.invert && device && !context.cuda_out) return false;
   if (!gst_buffer_is_writable(buffer) || !gst_buffer_is_all_memory_writable(buffer)) return false;
   if (gst_buffer_get_video_crop_meta(buffer)) return false;
   // Downstream would draw the texture, which is not filtered.

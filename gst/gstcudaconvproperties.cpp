@@ -267,7 +267,7 @@ constexpr Property kProperties[] = {
      *
      * All regions of the frames within this time are in force together, without tracking. A frame without a timestamp
      * follows the previous frame by its duration. A flush and the next start forget all regions. So does a segment in
-     * which frames have other stream times.
+     * which frames have other stream times and, with #GstCudaConv:roi-invert, another frame size.
      *
      * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth
      * of the time, neighbours are joined to one region that covers both. With #GstCudaConv:roi-invert some are dropped

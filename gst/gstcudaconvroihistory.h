@@ -44,8 +44,8 @@ class RoiHistory {
     bool is_in_force(const Span &span, RoiTimes times) const;
   };
 
-  // Adds the regions of the frame at `time`. Drops those that even twice the times would not keep in force, neither at
-  // that time nor within the span `open`, of the frames that still wait and the frame before. `ellipse`: regions are
+  // Adds the regions of the frame at `time`. Drops those that even twice the `times` keep in force neither at that
+  // time nor within `open`, the times of the frames that still wait and of the frame before. `ellipse`: regions are
   // ellipses, which joining allows for. `invert`: regions are what is not filtered. `before`: the regions that an
   // earlier call added for this frame. Then only these are dropped, each once, since another frame of this time may
   // have an equal one.

@@ -558,15 +558,15 @@ GstClockTime Session::lookahead() const {
 }
 
 AllocationNeeds Session::allocation_needs() const {
-  const RoiSettings roi = properties_.published()->settings.roi;
+  const bool regions = properties_.published()->settings.roi.meta;
   const std::shared_ptr<const StreamContext> context = this->context();
-  const bool in_place = (roi.meta || !roi.rectangles.empty()) && context && context->cuda_in == context->cuda_out;
   constexpr GstClockTime kMost = 256;  // frames, since the pool allocates that number at once
   const GstClockTime known = context ? context->buffer_duration() : 0, duration = known ? known : kUnknownDuration;
   const auto waiting = context ? static_cast<guint>(std::min(lookahead() / duration, kMost)) : 0;
+  const bool in_place = context && context->suits_in_place();
   const guint frames = most_in_flight(0);
   std::lock_guard<std::mutex> guard(lock_);
-  return {device_, cuda_engine_ != nullptr, frames, waiting, roi.meta, in_place};
+  return {device_, cuda_engine_ != nullptr, frames, waiting, regions, in_place};
 }
 
 GstStructure *Session::stats(const BackendStats &totals) const {

@@ -97,6 +97,8 @@ struct StreamContext {
                                         const std::atomic<bool> &cancelled) const;
   bool is_identity() const { return settings.filter.mask == Mask::Identity; }
   bool passthrough() const { return is_identity() && cuda_in == cuda_out; }
+  // Whether frames are filtered in place, if their buffers allow it.
+  bool suits_in_place() const { return (settings.roi.meta || !settings.roi.rectangles.empty()) && cuda_in == cuda_out; }
   // Nanoseconds per buffer by the caps' framerate; 0 where they have none.
   GstClockTime buffer_duration() const;
 };

@@ -177,7 +177,7 @@ class Runner {
   std::atomic<uint64_t> frames_{0};
 };
 
-// Pictures beside the video, such as covers, which are not filtered.
+// Pictures beside the video, such as covers. They are not filtered.
 enum class Covers { kKeep, kDrop };
 // Makes a pipeline that decodes `input`, sends its video through `filter`, and writes `output`: a .webm, .mkv or .mp4
 // by the encoders that are installed. Sound and subtitles come along where the container takes them; sound is encoded

@@ -159,8 +159,8 @@ GST_START_TEST(a_stream_that_plays_backwards) {
 }
 GST_END_TEST;
 
-// Pushes frames, of which only the first may have a timestamp, `start`, and frame number `marked` has a region. Expects
-// the filter there in frames `first` to `last`.
+// Pushes frames. Only the first may have a timestamp, `start`; frame number `marked` has a region. Expects the filter
+// there in frames `first` to `last`.
 void check_without_timestamps(Stream &h, int count, GstClockTime start, int marked, int first, int last) {
   Random random = seeded();
   const Region face = {8, 8, 16, 12};
@@ -880,7 +880,7 @@ GST_START_TEST(frames_leave_early_where_upstream_has_too_few_buffers) {
 }
 GST_END_TEST;
 
-// A pool like that of a camera: to acquire a buffer takes the next frame, and waits for it.
+// Like the pool of a camera: who acquires a buffer takes the next frame, and waits for it.
 struct CameraPool {
   GstBufferPool parent;
 };

@@ -196,11 +196,14 @@ GST_START_TEST(a_joined_mask_grows_as_its_parts_do) {
 }
 GST_END_TEST;
 
+FrameSize random_size(Random &random) {
+  return {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+}
+
 GST_START_TEST(scaled_regions_cover_the_same_pixels) {
   Random random = seeded();
   for (int turn = 0; turn < 2000; turn++) {
-    const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
-    const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const FrameSize from = random_size(random), to = random_size(random);
     const Region r = random_region(random, 300, 300, false), got = rescaled(r, from, to, false);
     const double x = 1.0 * to.width / from.width, y = 1.0 * to.height / from.height;
     const auto is_near = [](double edge, double exact, int side) {
@@ -220,8 +223,7 @@ GST_END_TEST;
 GST_START_TEST(a_scaled_region_covers_a_turned_one) {
   Random random = seeded();
   for (int turn = 0; turn < 2000; turn++) {
-    const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
-    const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const FrameSize from = random_size(random), to = random_size(random);
     const Region r = random_region(random, 300, 300, true), got = rescaled(r, from, to, false);
     for (const bool ellipse : {false, true})
       for (Point p : corners_of(r)) {
@@ -236,8 +238,7 @@ GST_END_TEST;
 GST_START_TEST(a_scaled_ellipse_covers_the_exact_one) {
   Random random = seeded();
   for (int turn = 0; turn < 2000; turn++) {
-    const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
-    const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const FrameSize from = random_size(random), to = random_size(random);
     const Region r = random_region(random, 300, 60, false), got = rescaled(r, from, to, true);
     for (int degrees = 0; degrees < 360; degrees++) {
       const double c = std::cos(degrees * M_PI / 180), s = std::sin(degrees * M_PI / 180);

@@ -199,7 +199,7 @@ GST_START_TEST(a_handler_stops_the_element_while_it_gets_caps) {
 }
 GST_END_TEST;
 
-// What fails again after that is an error again.
+// After the restart a failure is posted as an error again.
 GST_START_TEST(a_handler_of_an_error_starts_the_element_again) {
   Handler handler = {GST_STATE_READY, true, 0};
   Harness h("mask=custom coefficients='1 2 x'");
