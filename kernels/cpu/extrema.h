@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Minima and maxima over structuring elements on the CPU.
+// Minima and maxima over structuring elements on the CPU: RectangleOp over rectangles, StackOp over a few centred
+// rectangles, ElementOp over all other elements.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace cudaconv {
 
-// Extrema of runs of pixels along a row. The length of runs doubles from step to step.
+// Extrema of runs of pixels along a row.
 template <typename T>
 class Runs {
  public:
@@ -26,7 +27,7 @@ class Runs {
   }
 
   // out[s] = the extremum of the `width` pixels from sample s on, for all samples of the tile. The scratch rows have
-  // the window's length.
+  // the window's length. Example, 21 pixels: runs of 8, then of 16; two runs of 16, 5 pixels apart, cover 21.
   void pick_wide(const T *in, int width, T *scratch[2], T *out) const {
     const int c = context_.channels;
     if (width <= 8) return pick(in, c, width, out, context_.samples);

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Sums of pairs of samples, with the instruction that multiplies two pairs of 16-bit numbers and adds both products.
+//
+//   along a row:    pair x is samples x and x + 1 of a channel:   (s0 s1) (s1 s2) (s2 s3) ...
+//   down a column:  a pair is rows y and y + 1, y even:           (r0 r1) (r2 r3) (r4 r5) ...
+//
+// Example, [1 2 1]: along a row (s0 s1) * (1 2) + (s2 s3) * (1 0). Down a column the same from row 0 on; from row 1 on
+// (r0 r1) * (0 1) + (r2 r3) * (2 1).
 #pragma once
 
 #include <algorithm>
@@ -66,8 +72,7 @@ class PairTerms {
   std::vector<PairTap<kRows>> taps_;
 };
 
-// The sums of a separable mask, in pairs. Along a row, a pair is two neighbours. Down a column, a pair is the sums of
-// rows y and y + 1, with y even.
+// The sums of a separable mask, in pairs along rows, then in pairs of row sums.
 template <typename T>
 class PairSum {
  public:

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Enqueues kernels whose blocks work on the tiles of a frame.
+//
+// A launch is chosen once for a plan, and each frame only fills in its addresses. For a frame with regions it is chosen
+// again, since tiles of other sizes suit these better, and deferred until the list of its tiles is on the device.
 #pragma once
 
 #include "cuda/launch.cuh"
@@ -49,12 +52,12 @@ void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as,
   });
 }
 
-// A form of a structure whose launch `choose` chooses: it gets a pass and its parameters with the frame filled in,
-// fills in the rest, and returns the launch; without a kernel if the pass is not for the form. For frames with regions
-// it chooses again, since tiles of other sizes suit these better. All throw Error{Device}.
+// Completes `p`, whose frame is filled in, and returns the launch, without a kernel if the pass is not for the form.
+// Throws Error{Device}.
 template <typename Params>
 using ChooseLaunch = KernelLaunch<Params> (*)(const PassQuery &query, Params &p);
 
+// The form of a structure whose launches `choose` chooses. Throws Error{Device}.
 template <typename Params>
 Prepared prepare_chosen(const PassQuery &query, ChooseLaunch<Params> choose) {
   Params whole = {};

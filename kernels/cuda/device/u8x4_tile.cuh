@@ -204,6 +204,8 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   if (begin >= 0 && begin + cut.chunks * 16 <= row_bytes && y0 >= 0 && y0 + rows <= part.height) {
     return load_whole_chunks(part, cut, begin, y0, rows, pitch, u8x4s);
   }
+  // Chunks `left` to `right` - 1 are in the frame, chunk `right` may be in part, and those from `behind` on are not.
+  // Example, a row of 100 bytes from byte -16 on: left is 1, right is 7, with four bytes of the frame, and behind is 8.
   const bool constant = p.border == Border::Constant;
   const int left = min(begin < 0 ? -begin / 16 : 0, cut.chunks);
   const int right = min(max((row_bytes - begin) / 16, left), cut.chunks);

@@ -109,7 +109,8 @@ class WindowReader {
     first_ = u8x4s + row * pitch_ + shape.halo_x + column(shape, 0) - kSize / 2 * step_;
   }
 
-  // The column, in u8x4s of the tile, of the lane's left or right results.
+  // The column, in u8x4s of the tile, of the lane's left or right results. Example: lane 3 has columns 6 and 7; with
+  // two u8x4s a pixel, columns 5 and 7.
   __device__ static int column(const U8x4Tile &shape, int right) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     return step_of<Shape::kWords>(shape) == 1 ? 2 * lane + right : lane / 2 * 4 + lane % 2 + 2 * right;

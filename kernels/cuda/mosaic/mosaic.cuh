@@ -13,6 +13,8 @@
 //
 // A tall tile has several thread blocks, a slice each. One launch stores the sums of step 2. A second launch adds the
 // sums of all slices and does step 3.
+//
+// mosaic_samples_kernel does the same for any format, sample by sample.
 #pragma once
 
 #include "cuda/device/rounded_means.cuh"

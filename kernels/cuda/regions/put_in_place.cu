@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel that copies the pixels of selected cells from result frames to the frame, one cell a block. Threads copy
-// vectors of 16 bytes where rows begin at multiples of these, else container by container.
+// place_kernel copies the pixels of selected cells from result frames to the frame, one cell a block. Threads copy
+// vectors of 16 bytes where rows begin at multiples of these, else container by container. Example, RGBA: a row of a
+// cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors.
+//
+// fetch_kernel copies the lists of cells and tiles from pinned host memory to the device.
 #include "cuda/regions/put_in_place.h"
 
 #include "cuda/launch.cuh"

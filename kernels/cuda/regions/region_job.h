@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The work for the regions of a frame on the GPU.
+// The work for the regions of a frame on the GPU: the pixels that each launch computes, then the pixels to put in
+// place. The host makes it, and keeps it while regions stay as they are.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +19,15 @@
 
 namespace cudaconv {
 
-// A prepared plan, the work for its regions, and the pixels that each launch computes, by part.
+// The regions of one strength: their plan, the work for them, and the pixels to compute, computed[launch][part].
 struct Group {
   std::shared_ptr<const PreparedPlan> prepared;
   RegionWork work;
   std::vector<std::vector<PartArea>> computed;
 };
 
-// Groups whose results are put in place together, the pixels to copy for them, and the index of their first cell among
-// the cells of all batches.
+// Up to kMostResults groups, `begin` to `end` - 1, whose results are put in place together, the pixels to copy for
+// them, and the index of their first cell among the cells of all batches.
 struct Batch {
   size_t begin, end;
   Selection selection;

@@ -9,8 +9,7 @@ namespace cudaconv {
 
 namespace {
 
-// Fills in what both kinds of masks have in common, the samples of all planes first of all. False if the pass is for
-// neither.
+// Fills in what separable and dense masks have in common. False if the pass is for neither.
 bool describe(const Plan &plan, const Pass &pass, MmaKind &kind, MmaParams &p) {
   const PlaneLayout &first = plan.layout.plane[0];
   const ChannelLayout &sample = first.channel[0];

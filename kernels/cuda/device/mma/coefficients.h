@@ -15,7 +15,7 @@
 namespace cudaconv {
 
 // Length of a line of coefficients. The class is the radius that a kernel is compiled for. A mask of radius r begins at
-// byte class - r; zeros fill the rest.
+// byte class - r; zeros fill the rest. Example, class 8: [1 4 6 4 1] is in bytes 6 to 10.
 constexpr int kLineWords = 17;
 constexpr int kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostFactorBytes = 3;  // of separable masks
