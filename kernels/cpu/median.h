@@ -84,15 +84,15 @@ class WanderingMedianOp : public Operation<uint16_t> {
       Histogram &histogram = histogram_[c];
       int x = backwards_ ? pixels - 1 : 0;
       if (y == context_.tile.y0) {
-        for (int j = y - pass.radius_y; j <= y + pass.radius_y; j++) change_row(histogram, j, c, true);
+        for (int j = y - pass.radius_y; j <= y + pass.radius_y; j++) change_row(histogram, j, c, 1);
       } else {
-        change_row(histogram, y + pass.radius_y, x * channels + c, true);
-        change_row(histogram, y - pass.radius_y - 1, x * channels + c, false);
+        change_row(histogram, y + pass.radius_y, x * channels + c, 1);
+        change_row(histogram, y - pass.radius_y - 1, x * channels + c, -1);
       }
       out[x * channels + c] = static_cast<uint16_t>(histogram.median());
       for (int i = 1; i < pixels; i++) {
-        change_column(histogram, y, (x + (backwards_ ? -1 : pass.width())) * channels + c, true);
-        change_column(histogram, y, (x + (backwards_ ? pass.width() - 1 : 0)) * channels + c, false);
+        change_column(histogram, y, (x + (backwards_ ? -1 : pass.width())) * channels + c, 1);
+        change_column(histogram, y, (x + (backwards_ ? pass.width() - 1 : 0)) * channels + c, -1);
         x += step;
         out[x * channels + c] = static_cast<uint16_t>(histogram.median());
       }
@@ -116,8 +116,13 @@ class WanderingMedianOp : public Operation<uint16_t> {
       top_ = bins(kTop);
     }
 
-    void add(int v) { change(v, 1); }
-    void remove(int v) { change(v, -1); }
+    // Counts value v once more, or once less: `by` is 1 or -1.
+    void change(int v, int by) {
+      count_[v] = static_cast<uint16_t>(count_[v] + by);
+      mid_[v >> kMid] = static_cast<uint16_t>(mid_[v >> kMid] + by);
+      top_[v >> kTop] = static_cast<uint16_t>(top_[v >> kTop] + by);
+      below_ += v < median_ ? by : 0;
+    }
     // The median m: at most `half` samples are below m, and more than `half` are m or below.
     int median() {
       const auto at_start = [&](int bits) { return (median_ & ((1 << bits) - 1)) == 0; };
@@ -148,33 +153,21 @@ class WanderingMedianOp : public Operation<uint16_t> {
 
    private:
     static constexpr int kMid = 5, kTop = 10;  // a bin counts 2^kMid values in mid_, 2^kTop in top_
-    void change(int v, int by) {
-      count_[v] = static_cast<uint16_t>(count_[v] + by);
-      mid_[v >> kMid] = static_cast<uint16_t>(mid_[v >> kMid] + by);
-      top_[v >> kTop] = static_cast<uint16_t>(top_[v >> kTop] + by);
-      below_ += v < median_ ? by : 0;
-    }
 
     const int half_;
     uint16_t *count_, *mid_, *top_;
     int median_ = 0, below_ = 0;  // the last median, and how many samples are less than it
   };
 
-  // Adds or removes a column or a row of the window. Its first sample is at index `first` of each row.
-  void change_column(Histogram &histogram, int y, int first, bool enters) {
+  // Adds a column or a row of the window, by 1, or removes it, by -1. Its first sample is at index `first` of each row.
+  void change_column(Histogram &histogram, int y, int first, int by) {
     const int radius = context_.pass().radius_y;
-    for (int j = y - radius; j <= y + radius; j++) {
-      const int v = context_.window[j][first];
-      enters ? histogram.add(v) : histogram.remove(v);
-    }
+    for (int j = y - radius; j <= y + radius; j++) histogram.change(context_.window[j][first], by);
   }
 
-  void change_row(Histogram &histogram, int y, int first, bool enters) {
+  void change_row(Histogram &histogram, int y, int first, int by) {
     const uint16_t *row = context_.window[y] + first;
-    for (int i = 0; i < context_.pass().width(); i++) {
-      const int v = row[i * context_.channels];
-      enters ? histogram.add(v) : histogram.remove(v);
-    }
+    for (int i = 0; i < context_.pass().width(); i++) histogram.change(row[i * context_.channels], by);
   }
 
   const RowContext<uint16_t> &context_;

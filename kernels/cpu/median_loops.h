@@ -105,15 +105,12 @@ using ColumnBins = uint8_t __attribute__((vector_size(kMedianBins)));
 using WindowBins = uint16_t __attribute__((vector_size(2 * kMedianBins)));
 
 // The vector is passed by reference because returning one follows different conventions on different targets.
+template <bool kLeave = false>
 CUDACONV_INLINE inline void add_bins(const uint8_t *column, WindowBins &window) {
   ColumnBins bins;
   __builtin_memcpy(&bins, column, sizeof bins);
-  window += __builtin_convertvector(bins, WindowBins);
-}
-CUDACONV_INLINE inline void subtract_bins(const uint8_t *column, WindowBins &window) {
-  ColumnBins bins;
-  __builtin_memcpy(&bins, column, sizeof bins);
-  window -= __builtin_convertvector(bins, WindowBins);
+  const WindowBins more = __builtin_convertvector(bins, WindowBins);
+  window = kLeave ? window - more : window + more;
 }
 
 // row[bin]: 1 for each cumulative bin that counts a sample of `bin`.
@@ -177,7 +174,7 @@ void median_of_channel(const uint8_t *coarse, const uint8_t *fine, int channels,
   for (int x = 0; x < pixels; x++) {
     if (x) {
       add_bins(coarse + (x + width - 1) * coarse_step, window);
-      subtract_bins(coarse + (x - 1) * coarse_step, window);
+      add_bins<true>(coarse + (x - 1) * coarse_step, window);
     }
     const int high = find_bin(window, rank);
     uint16_t counts[kMedianBins];
@@ -190,7 +187,7 @@ void median_of_channel(const uint8_t *coarse, const uint8_t *fine, int channels,
     } else {
       for (int i = at[high]; i < x; i++) {
         add_bins(bins + (i + width) * fine_step, sum);
-        subtract_bins(bins + i * fine_step, sum);
+        add_bins<true>(bins + i * fine_step, sum);
       }
     }
     segment[high] = sum;
