@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -216,16 +217,7 @@ class OwnedFrame {
 };
 
 // The frames behind the buffer numbers of a pass.
-class Buffers {
- public:
-  explicit Buffers(int temporaries) : frame_(temporaries + 2) {}
-  FrameView &operator[](int index) { return frame_[index + 1]; }
-  const FrameView &operator[](int index) const { return frame_[index + 1]; }
-
- private:
-  static_assert(Pass::kOutput == -1 && Pass::kInput == 0);
-  std::vector<FrameView> frame_;  // from kOutput on
-};
+using Buffers = std::map<int, FrameView>;
 
 // Copies the pixels [begin, end) of a row from one view of the layout to another.
 void copy_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
@@ -287,7 +279,7 @@ class CpuBackend : public Backend {
   // Buffers with the temporary frames of the plan.
   Buffers make_buffers(const Plan &plan) {
     temporaries_.resize(std::max<size_t>(temporaries_.size(), plan.temporaries));
-    Buffers buffers(plan.temporaries);
+    Buffers buffers;
     for (int t = 0; t < plan.temporaries; t++) buffers[t + 1] = temporaries_[t].prepare(plan.memory);
     return buffers;
   }
@@ -361,11 +353,11 @@ class CpuBackend : public Backend {
     const auto make_job = [&](const Pass &pass, const Plan::Part &part, const Job *difference) {
       const PlaneLayout &layout = plan.layout.plane[part.plane];
       Job job = {&vector_loops(), &cancellation, &plan, &pass, part, &layout, {}, {}, {}, {}, {}, difference, nullptr};
-      job.source = part_of(buffers[pass.source], plan, part);
-      job.subtrahend = part_of(buffers[pass.subtrahend], plan, part);
-      job.copy = part_of(buffers[pass.copy_source], plan, part);
-      job.target = part_of(buffers[pass.target], plan, part);
-      if (pass.reads_alpha()) job.alpha = part_of(buffers[pass.source], plan, plan.parts[alpha_part(plan, part)]);
+      job.source = part_of(buffers.at(pass.source), plan, part);
+      job.subtrahend = part_of(buffers.at(pass.subtrahend), plan, part);
+      job.copy = part_of(buffers.at(pass.copy_source), plan, part);
+      job.target = part_of(buffers.at(pass.target), plan, part);
+      if (pass.reads_alpha()) job.alpha = part_of(buffers.at(pass.source), plan, plan.parts[alpha_part(plan, part)]);
       return job;
     };
     std::vector<Job> jobs;
