@@ -5,6 +5,7 @@
 #include <climits>
 #include <cmath>
 
+#include "plan/area.h"
 #include "plan/rounding.h"
 
 namespace cudaconv::gst {
@@ -14,13 +15,7 @@ namespace {
 // The farthest left and top edge of a region: no frame reaches it, and sums with it fit in an int.
 constexpr int64_t kFarthest = int64_t{1} << 30;
 
-struct Box {
-  int64_t left, top, right, bottom;
-
-  bool empty() const { return left >= right || top >= bottom; }
-  int64_t width() const { return right - left; }
-  int64_t height() const { return bottom - top; }
-};
+using Box = Rect<int64_t>;
 
 Box box_of(const Region &r) {
   return {r.x, r.y, int64_t{r.x} + r.width, int64_t{r.y} + r.height};
@@ -38,21 +33,20 @@ Box bounds_of(const Region &r) {
 }
 
 Box clipped(const Box &box, FrameSize frame) {
-  return {std::max<int64_t>(box.left, 0), std::max<int64_t>(box.top, 0), std::min<int64_t>(box.right, frame.width),
-          std::min<int64_t>(box.bottom, frame.height)};
+  return {std::max<int64_t>(box.x0, 0), std::max<int64_t>(box.y0, 0), std::min<int64_t>(box.x1, frame.width),
+          std::min<int64_t>(box.y1, frame.height)};
 }
 
 // The part of the box that is at most a frame away from the frame: what is beside it may grow into it.
 Box around(const Box &box, FrameSize frame) {
-  return {std::max<int64_t>(box.left, -frame.width), std::max<int64_t>(box.top, -frame.height),
-          std::min<int64_t>(box.right, 2 * int64_t{frame.width}),
-          std::min<int64_t>(box.bottom, 2 * int64_t{frame.height})};
+  return {std::max<int64_t>(box.x0, -frame.width), std::max<int64_t>(box.y0, -frame.height),
+          std::min<int64_t>(box.x1, 2 * int64_t{frame.width}), std::min<int64_t>(box.y1, 2 * int64_t{frame.height})};
 }
 
 Region region_of(const Box &box) {
-  const int64_t left = std::clamp(box.left, -kFarthest, kFarthest), top = std::clamp(box.top, -kFarthest, kFarthest);
+  const int64_t left = std::clamp(box.x0, -kFarthest, kFarthest), top = std::clamp(box.y0, -kFarthest, kFarthest);
   const auto side = [](int64_t length) { return static_cast<int>(std::min<int64_t>(length, INT_MAX)); };
-  return {static_cast<int>(left), static_cast<int>(top), side(box.right - left), side(box.bottom - top)};
+  return {static_cast<int>(left), static_cast<int>(top), side(box.x1 - left), side(box.y1 - top)};
 }
 
 // A row or column of a mask: `count` samples over `length` pixels from pixel `start`.
@@ -137,8 +131,8 @@ bool is_outside(const RegionMask &mask, FrameSize frame) {
     }
     return samples;
   };
-  const auto columns = samples_of(box.left - mask.box.x, box.right - mask.box.x, mask.width, mask.box.width);
-  for (const int64_t y : samples_of(box.top - mask.box.y, box.bottom - mask.box.y, mask.height, mask.box.height))
+  const auto columns = samples_of(box.x0 - mask.box.x, box.x1 - mask.box.x, mask.width, mask.box.width);
+  for (const int64_t y : samples_of(box.y0 - mask.box.y, box.y1 - mask.box.y, mask.height, mask.box.height))
     for (const int64_t x : columns)
       if (mask.member[y * mask.width + x]) return false;
   return true;
@@ -157,7 +151,7 @@ Region grown(const Region &region, double fraction) {
   if (fraction <= 0 || region.width <= 0 || region.height <= 0) return region;
   const Box box = box_of(region);
   const int64_t across = share(region.width, fraction), down = share(region.height, fraction);
-  Region result = region_of({box.left - across, box.top - down, box.right + across, box.bottom + down});
+  Region result = region_of({box.x0 - across, box.y0 - down, box.x1 + across, box.y1 + down});
   result.rotation = region.rotation;
   return result;
 }
@@ -165,8 +159,7 @@ Region grown(const Region &region, double fraction) {
 std::shared_ptr<const RoiMask> grown(const RoiMask &mask, double fraction, FrameSize frame) {
   const int64_t distance = share(mask.shorter_side, fraction);
   const Box box = box_of(mask.mask.box);
-  const Box wanted =
-      clipped({box.left - distance, box.top - distance, box.right + distance, box.bottom + distance}, frame);
+  const Box wanted = clipped({box.x0 - distance, box.y0 - distance, box.x1 + distance, box.y1 + distance}, frame);
   if (wanted.empty()) return nullptr;
   auto result = std::make_shared<RoiMask>();
   result->mask = blank(wanted, samples(wanted.width(), mask.mask.width, mask.mask.box.width),
@@ -177,36 +170,33 @@ std::shared_ptr<const RoiMask> grown(const RoiMask &mask, double fraction, Frame
 }
 
 Region joined(const Region &a, const Region &b, bool ellipse) {
-  const Box first = bounds_of(a), second = bounds_of(b);
-  Box box = {std::min(first.left, second.left), std::min(first.top, second.top), std::max(first.right, second.right),
-             std::max(first.bottom, second.bottom)};
+  Box box = bounds_of(a).hull(bounds_of(b));
   if (ellipse) {
     // The ellipse through the corners of a rectangle is the square root of 2 times as wide and as high.
     constexpr double kMore = 0.2072;  // (sqrt(2) - 1) / 2, rounded up
     const auto more = [](int64_t length) { return static_cast<int64_t>(std::ceil(kMore * length)); };
     const int64_t across = more(box.width()), down = more(box.height());
-    box = {box.left - across, box.top - down, box.right + across, box.bottom + down};
+    box = {box.x0 - across, box.y0 - down, box.x1 + across, box.y1 + down};
   }
   return region_of(box);
 }
 
 std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const RoiMask>> &masks, FrameSize frame) {
-  Box all = {INT_MAX, INT_MAX, INT_MIN, INT_MIN};
+  Box all = {0, 0, 0, 0};
   // The size of samples in whole pixels. They lie at multiples of it, so that joining once more does not move edges.
   int64_t across = INT_MAX, down = INT_MAX;
   auto result = std::make_shared<RoiMask>();
   for (const auto &m : masks) {
     const Box box = around(box_of(m->mask.box), frame);
     if (box.empty()) continue;
-    all = {std::min(all.left, box.left), std::min(all.top, box.top), std::max(all.right, box.right),
-           std::max(all.bottom, box.bottom)};
+    all = all.empty() ? box : all.hull(box);
     across = std::min<int64_t>(across, std::max(m->mask.box.width / m->mask.width, 1));
     down = std::min<int64_t>(down, std::max(m->mask.box.height / m->mask.height, 1));
     result->shorter_side = std::max(result->shorter_side, m->shorter_side);
   }
   if (all.empty()) return nullptr;
-  all = {floor_div(all.left, across) * across, floor_div(all.top, down) * down, ceil_div(all.right, across) * across,
-         ceil_div(all.bottom, down) * down};
+  all = {floor_div(all.x0, across) * across, floor_div(all.y0, down) * down, ceil_div(all.x1, across) * across,
+         ceil_div(all.y1, down) * down};
   result->mask = blank(all, all.width() / across, all.height() / down);
   for (const auto &m : masks)
     if (!around(box_of(m->mask.box), frame).empty()) paint(m->mask, 0, &result->mask);
@@ -218,14 +208,14 @@ Region rescaled(const Region &region, FrameSize from, FrameSize to, bool ellipse
   const Box box = box_of(region.rotation == 0 ? region : joined(region, region, true));
   const auto down = [](int64_t v, int by, int of) { return floor_div(__int128{v} * by, of); };
   const auto up = [](int64_t v, int by, int of) { return ceil_div(__int128{v} * by, of); };
-  Box scaled = {down(box.left, to.width, from.width), down(box.top, to.height, from.height),
-                up(box.right, to.width, from.width), up(box.bottom, to.height, from.height)};
+  Box scaled = {down(box.x0, to.width, from.width), down(box.y0, to.height, from.height),
+                up(box.x1, to.width, from.width), up(box.y1, to.height, from.height)};
   if (ellipse && !box.empty()) {
     // Rounding has moved the centre by up to half a pixel. With these margins the ellipse covers the exact one.
     const double ratio = 1.0 * box.width() / box.height() * to.width / from.width * from.height / to.height;
     const auto more = [](double r) { return static_cast<int64_t>(std::ceil(std::hypot(1, r) / 2)); };
     const int64_t x = more(ratio), y = more(1 / ratio);
-    scaled = {scaled.left - x, scaled.top - y, scaled.right + x, scaled.bottom + y};
+    scaled = {scaled.x0 - x, scaled.y0 - y, scaled.x1 + x, scaled.y1 + y};
   }
   return region_of(scaled);
 }
