@@ -65,12 +65,8 @@ class RowReader {
       numbers->push_back(parse_number(numbers->size() + 1));
       skip_blanks();
       const size_t here = numbers->size() + 1;
-      if (at_ == end_) {
-        refuse_open_bracket(here);
-        break;
-      }
-      if (closes(*at_)) {
-        close(here);
+      if (at_ == end_ || closes(*at_)) {
+        at_ == end_ ? refuse_open_bracket(here) : close(here);
         break;
       }
       if (ends_row(*at_)) {
@@ -141,13 +137,13 @@ class RowReader {
 
   // Skips separators, up to the first number of the next row. False at the end of the text.
   bool find_row() {
-    const size_t next = rows_ + 1;
+    rows_++;  // messages name this row
     for (;;) {
       skip_blanks();
       if (skip_type()) continue;
       if (at_ == end_) {
-        if (!closers_.empty()) rows_ = next;
         refuse_open_bracket(1);
+        rows_--;
         return false;
       }
       if (*at_ == '\n') {  // an empty line separates nothing
@@ -156,22 +152,17 @@ class RowReader {
         at_++;
         before_ = Before::Comma;
       } else if (closer_of(*at_)) {
-        rows_ = next;
         if (width_) refuse_number(1, quoted({*at_}) + " within a kernel of fixed width");
         if (closers_.size() == kDeepest) refuse_number(1, quoted({*at_}) + " is one bracket too many");
         if (rows_ > 1 && row_depth_ == closers_.size())
           refuse_number(1, quoted({*at_}) + " opens a bracket that the rows before do not have");
-        rows_ = next - 1;
         marked_ = true;
         closers_ += closer_of(*at_++);
         before_ = Before::Opening;
       } else if (closes(*at_)) {
-        rows_ = next;
         if (before_ == Before::Opening) refuse_number(1, "a number is missing");
         close(1);
-        rows_ = next - 1;
       } else {
-        rows_ = next;
         if (rows_ > 1 && row_depth_ != closers_.size())
           refuse_number(1, "the brackets differ from the brackets of the rows before");
         row_depth_ = closers_.size();
