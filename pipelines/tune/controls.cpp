@@ -165,16 +165,26 @@ class Number : public Control {
     const bool is_time = G_IS_PARAM_SPEC_UINT64(setter.spec());  // in nanoseconds
     const double step = is_time ? 1e8 : range_.whole ? 1 : span <= kWidestLinear ? 0.01 : 0.1;
     spin_ = gtk_spin_button_new_with_range(range_.min, range_.max, step);
-    gtk_spin_button_set_digits(GTK_SPIN_BUTTON(spin_), range_.whole ? 0 : 6);
-    g_signal_connect(spin_, "output", G_CALLBACK(+[](GtkSpinButton *spin, gpointer) -> gboolean {
-                       gtk_entry_set_text(GTK_ENTRY(spin), double_text(gtk_spin_button_get_value(spin)).c_str());
+    // Or it refuses exponents, many digits, and the point where a locale has a comma.
+    gtk_spin_button_set_numeric(GTK_SPIN_BUTTON(spin_), FALSE);
+    g_signal_connect(spin_, "input", G_CALLBACK(+[](GtkSpinButton *spin, gdouble *value, gpointer) -> gint {
+                       const gchar *text = gtk_entry_get_text(GTK_ENTRY(spin));
+                       gchar *end;
+                       *value = g_strtod(text, &end);
+                       if (end == text || *end) *value = gtk_spin_button_get_value(spin);
                        return TRUE;
                      }),
                      nullptr);
+    g_signal_connect(spin_, "output", G_CALLBACK(+[](GtkSpinButton *spin, Number *self) -> gboolean {
+                       gtk_entry_set_text(GTK_ENTRY(spin), self->text_of(gtk_spin_button_get_value(spin)).c_str());
+                       return TRUE;
+                     }),
+                     this);
     gtk_entry_set_width_chars(GTK_ENTRY(spin_), 7);
     gtk_entry_set_max_width_chars(GTK_ENTRY(spin_), 7);
-    g_signal_connect(spin_, "value-changed",
-                     G_CALLBACK(+[](GtkSpinButton *spin, Number *self) { self->set(gtk_spin_button_get_value(spin)); }),
+    g_signal_connect(spin_, "value-changed", G_CALLBACK(+[](GtkSpinButton *spin, Number *self) {
+                       self->set(g_ascii_strtod(gtk_entry_get_text(GTK_ENTRY(spin)), nullptr));
+                     }),
                      this);
     box_ = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 6);
     if (span <= kWidestSlider) {
@@ -216,6 +226,11 @@ class Number : public Control {
   }
   double place_of(double value) const {
     return std::pow((value - range_.min) / (range_.max - range_.min), 1 / power());
+  }
+  // Sums of steps have errors in their last digits.
+  std::string text_of(double v) const {
+    gchar text[G_ASCII_DTOSTR_BUF_SIZE];
+    return range_.whole ? double_text(v) : g_ascii_formatd(text, sizeof text, "%.12g", v);
   }
   void set(double v) {
     GValue value = G_VALUE_INIT, number = G_VALUE_INIT;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <clocale>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,7 @@ namespace {
 
 using namespace media;
 
+constexpr char kCommas[] = "de_DE.UTF-8";  // a locale that writes 1,5
 constexpr gint64 kPatience = 20 * G_USEC_PER_SEC;
 
 std::string clip;
@@ -264,6 +266,44 @@ bool moves_slider() {
   if (std::abs(sigma - 1.01) > 1e-9 || gtk_spin_button_get_value(GTK_SPIN_BUTTON(widget("sigma-spin"))) != sigma)
     return false;
   return will_show("mask=gauss sigma=1.01");
+}
+
+double sigma() {
+  gdouble value;
+  g_object_get(window->element(), "sigma", &value, nullptr);
+  return value;
+}
+
+// A number keeps its value and shows all of it, whether steps or a text have made it. The button of a step also reads
+// the text.
+bool counts_in_steps() {
+  auto *spin = GTK_SPIN_BUTTON(widget("sigma-spin"));
+  const auto shows = [&](double value, const char *text) {
+    gtk_spin_button_update(spin);  // as a click on the widget does
+    return equal(text, gtk_entry_get_text(GTK_ENTRY(spin))) && equal(std::to_string(value), std::to_string(sigma()));
+  };
+  g_object_set(window->element(), "sigma", 1.0, nullptr);
+  for (int i = 0; i < 5; i++) {
+    gtk_spin_button_update(spin);
+    gtk_spin_button_spin(spin, GTK_SPIN_STEP_FORWARD, 0);
+  }
+  if (!shows(1.5, "1.5") || sigma() != 1.5) return false;
+  g_object_set(window->element(), "sigma", 1.23456789, nullptr);
+  if (!shows(1.23456789, "1.23456789") || sigma() != 1.23456789) return false;
+  g_object_set(window->element(), "sigma", 2e-5, nullptr);
+  if (!shows(2e-5, "2e-05") || sigma() != 2e-5) return false;
+  gtk_entry_set_text(GTK_ENTRY(spin), "1,5x");
+  if (!shows(2e-5, "2e-05")) return false;
+  gtk_entry_set_text(GTK_ENTRY(spin), "0.75");
+  return shows(0.75, "0.75") && will_show("mask=gauss sigma=0.75");
+}
+
+bool counts_with_commas() {
+  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+  std::setlocale(LC_NUMERIC, kCommas);
+  const bool good = counts_in_steps();
+  std::setlocale(LC_NUMERIC, before.c_str());
+  return good;
 }
 
 bool switches_and_colours() {
@@ -667,6 +707,11 @@ int main(int argc, char **argv) {
     expect("the window shows the picture before and after", opens);
     expect("another mask, and its controls", changes_mask);
     expect("a slider", moves_slider);
+    expect("a number in steps", counts_in_steps);
+    const std::string locale = std::setlocale(LC_NUMERIC, nullptr);
+    const bool has_commas = std::setlocale(LC_NUMERIC, kCommas);
+    std::setlocale(LC_NUMERIC, locale.c_str());
+    expect("numbers where a locale has commas", counts_with_commas, has_commas ? nullptr : "there is no locale de_DE");
     expect("a colour", switches_and_colours);
     expect("a matrix", reads_coefficients);
     expect("what is wrong is said", says_what_is_wrong);
