@@ -214,10 +214,12 @@ gboolean Player::take_message(GstBus *, GstMessage *message, gpointer data) {
       self->look_at_duration();
       break;
     case GST_MESSAGE_EOS:
-      if (!self->has_frame_)
+      if (!self->has_frame_) {
         self->take_error_("no frame of it can be decoded");
-      else if (self->seekable())
+      } else if (self->seekable()) {
+        self->has_frame_ = false;
         self->seek(0);
+      }
       break;
     case GST_MESSAGE_LATENCY:
       gst_bin_recalculate_latency(GST_BIN(self->pipeline_.get()));

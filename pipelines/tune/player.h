@@ -50,7 +50,7 @@ class Player {
   media::Owned<GstElement> pipeline_;
   media::Owned<GstBus> bus_;
   bool playing_ = false, seeking_ = false;
-  std::atomic<bool> has_frame_{false};
+  std::atomic<bool> has_frame_{false};  // since the start
   std::optional<gint64> next_seek_;
   gint64 duration_ = -1;
   std::string missing_;  // a decoder that is not installed

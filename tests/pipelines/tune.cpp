@@ -602,6 +602,33 @@ bool takes_new_sizes() {
   return is_filled(changing, 64, 48) && is_filled(changing, 32, 80) && is_filled(changing, 64, 48);
 }
 
+// A file that is overwritten while it plays has no frame any more. The player says so once, and waits.
+bool says_when_frames_are_gone() {
+  gchar *bytes = nullptr;
+  gsize size = 0;
+  if (!g_file_get_contents(clip.c_str(), &bytes, &size, nullptr)) return false;
+  const Owned<gchar> owned(bytes);
+  if (!g_file_set_contents("gone.webm", bytes, static_cast<gssize>(size), nullptr)) return false;
+  std::atomic<int> frames{0};
+  int said = 0;
+  const Owned<GstCaps> caps(gst_caps_from_string("video/x-raw"));
+  tune::Player player(
+      {"gone.webm", ""}, caps.get(), [&](Owned<GstSample>) { frames++; },
+      [&](const std::string &text) {
+        why = text;
+        said++;
+      });
+  player.play();
+  if (!pump_until([&] { return frames > 5 && player.seekable(); })) return false;
+  FILE *file = std::fopen("gone.webm", "r+b");  // the same file, which the player has open
+  const std::string nothing(size, 'x');
+  const bool written = file && std::fwrite(nothing.data(), 1, size, file) == size;
+  if (file) std::fclose(file);
+  if (!written || !pump_until([&] { return said > 0; })) return false;
+  pump(500);
+  return said == 1 && equal("no frame of it can be decoded", why);
+}
+
 // Back by one frame, where a frame lasts longer than the rate says: slow.mkv, whose frames a decoder cuts off at the
 // time of a seek, and raw.mkv, whose frames nothing cuts off. Each frame lasts a fifth of a second.
 bool goes_back() {
@@ -738,6 +765,7 @@ int main(int argc, char **argv) {
     expect("a picture of one row", takes_one_row);
     expect("a size that changes", takes_new_sizes);
     expect("a seek, then play", plays_after_seeks);
+    expect("a file that is overwritten", says_when_frames_are_gone);
     expect("back by one frame", goes_back);
     expect("a window that is closed at once", closes_early);
   } catch (const std::exception &e) {
