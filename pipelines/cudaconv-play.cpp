@@ -261,17 +261,24 @@ Owned<GstSample> side_by_side(GstSample *left, GstSample *right) {
 bool is_png(const std::string &name) {
   return has_suffix(name, ".png");
 }
-// Whether the file is a PNG, under any name. Throws Failure where it is neither that nor a JPEG.
-bool holds_png(const std::string &file) {
-  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return is_png(file);  // a pipe is read only once
-  char head[4] = {};
+// The decoder of the file, which may have any name. Throws Failure where it is neither a PNG nor a JPEG.
+std::string decoder_of(const std::string &file) {
+  // A pipe is read only once.
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return is_png(file) ? "pngdec" : "jpegdec";
+  unsigned char head[26] = {}, tail[8] = {};
   FILE *const from = g_fopen(file.c_str(), "rb");
   if (!from) throw Failure(g_strerror(errno));
   const size_t length = std::fread(head, 1, sizeof head, from);
+  const bool has_tail = std::fseek(from, -8, SEEK_END) == 0 && std::fread(tail, 1, sizeof tail, from) == sizeof tail;
   std::fclose(from);
-  const bool png = length == sizeof head && !std::memcmp(head, "\x89PNG", 4);
-  if (!png && (length < 2 || std::memcmp(head, "\xff\xd8", 2))) throw Failure("it is neither a PNG nor a JPEG picture");
-  return png;
+  if (length >= 2 && !std::memcmp(head, "\xff\xd8", 2)) return "jpegdec";
+  if (length < 4 || std::memcmp(head, "\x89PNG", 4)) throw Failure("it is neither a PNG nor a JPEG picture");
+  // GStreamer's pngdec mixes up colours of 16 bits, and their alpha. pngenc writes colours of 8 bits.
+  const bool deep = head[24] == 16, colored = head[25] & 2, alpha = head[25] & 4;
+  if (!deep || !(colored || alpha)) return "pngdec";
+  // gdkpixbufdec takes the end of the file for that of the picture.
+  if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
+  return "gdkpixbufdec";
 }
 bool is_picture(const std::string &name) {
   return is_png(name) || has_suffix(name, ".jpg") || has_suffix(name, ".jpeg");
@@ -325,7 +332,7 @@ class Pictures {
   void filter(const std::string &input, const std::string &output) {
     OutputFile file(output, input);
     try {
-      const std::string line = line_for(holds_png(input), is_png(output));
+      const std::string line = line_for(decoder_of(input), is_png(output));
       if (!runner_ || line != line_) make(line);
       g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
       g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
@@ -349,19 +356,18 @@ class Pictures {
   }
 
  private:
-  std::string line_for(bool from_png, bool to_png) const {
+  std::string line_for(const std::string &decoder, bool to_png) const {
     const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));  // reads how the camera was held
-    return std::string("filesrc name=in ! ") +
-           (from_png ? "pngdec"
-            : parser ? "jpegparse ! jpegdec"
-                     : "jpegdec") +
+    return std::string("filesrc name=in ! ") + (parser && decoder == "jpegdec" ? "jpegparse ! " : "") + decoder +
            " name=decoder ! " + filter_line(options_) + " ! videoconvert ! " +
            (to_png ? "pngenc" : "jpegenc quality=95") + " ! filesink name=out";
   }
 
   void make(const std::string &line) {
     Owned<GstElement> pipeline = make_pipeline(line);
-    gst_video_decoder_set_max_errors(GST_VIDEO_DECODER(find(pipeline.get(), "decoder").get()), 0);  // it says why
+    const Owned<GstElement> decoder = find(pipeline.get(), "decoder");
+    if (GST_IS_VIDEO_DECODER(decoder.get()))
+      gst_video_decoder_set_max_errors(GST_VIDEO_DECODER(decoder.get()), 0);  // it says why
     filter_ = set_up(pipeline.get(), options_);
     runner_.reset();  // before the next one takes the signals
     runner_ = std::make_unique<Runner>(std::move(pipeline), filter_.get(), true);

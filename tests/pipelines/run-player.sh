@@ -451,6 +451,29 @@ keeps_depth() { # 16 bits of grey, and alpha
     cmp deep.raw kept.raw || return
   done
 }
+reads_deep_colors() { # 16 bits of colour become 8, and alpha stays
+  local format
+  python3 - <<'END'
+import struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for name, kind, channels in ("RGB", 2, 3), ("RGBA", 6, 4):
+    rows = [bytes((7 * x + 50 * y + 31) % 256 for x in range(4 * channels)) for y in range(4)]
+    deep = b"".join(b"\0" + bytes(b for sample in row for b in (sample, sample)) for row in rows)
+    with open(name + ".png", "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 4, 16, kind, 0, 0, 0)) +
+                   chunk(b"IDAT", zlib.compress(deep)) + chunk(b"IEND", b""))
+    with open(name + ".raw", "wb") as file:
+        file.write(b"".join(rows))
+END
+  for format in RGB RGBA; do
+    "$player" -q -o kept.png "$format.png" mask=identity &&
+      gst-launch-1.0 -q filesrc location=kept.png ! pngdec ! "video/x-raw,format=$format" ! filesink location=kept.raw &&
+      cmp "$format.raw" kept.raw || return
+  done
+  head -c -15 RGB.png >short.png
+  refuses "short.png: the picture is not complete" -o kept.png short.png mask=identity
+}
 damaged_in_folder() { # other pictures are filtered, and the exit code reports the failure
   echo nonsense >photos/b.png
   local code=0
@@ -463,6 +486,8 @@ no_h264="no encoder for H.264 (gstreamer1.0-plugins-ugly)"
 for element in x264enc openh264enc; do ! gst-inspect-1.0 --exists $element || no_h264=; done
 no_aac="no encoder for AAC (gstreamer1.0-plugins-bad)"
 for element in voaacenc fdkaacenc avenc_aac; do ! gst-inspect-1.0 --exists $element || no_aac=; done
+no_pixbuf=
+gst-inspect-1.0 --exists gdkpixbufdec || no_pixbuf="no gdkpixbufdec (gstreamer1.0-plugins-good)"
 no_jpegparse=
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 no_window=
@@ -471,7 +496,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..69"
+echo "1..70"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -532,6 +557,7 @@ expect "a picture by its URI" of_uri
 expect "a picture to where a link points" writes_through_link
 expect "a JPEG" to_jpeg
 expect "16-bit grey and alpha in a PNG" keeps_depth
+expect_unless "$no_pixbuf" "16-bit colour in a PNG" reads_deep_colors
 expect_unless "$no_jpegparse" "a photo by a turned camera" turns_photo
 expect "a JPEG that its decoder does not support" refuses_precision
 expect "a picture into a pipe" into_a_pipe
