@@ -51,6 +51,13 @@ bool is_empty(GstBufferPool *pool) {
   return flow == GST_FLOW_EOS;
 }
 
+// Whether a sink of the pipeline still waits for its first frame after the start, a seek or a pause.
+bool awaits_frame(GstElement *element) {
+  Ref<GstElement> top(GST_ELEMENT(gst_object_ref(element)));
+  while (GstObject *bin = gst_object_get_parent(GST_OBJECT(top.get()))) top.reset(GST_ELEMENT(bin));
+  return gst_element_get_state(top.get(), nullptr, nullptr, 0) == GST_STATE_CHANGE_ASYNC;
+}
+
 }  // namespace
 
 void Path::stop() {
@@ -474,7 +481,7 @@ gint64 Path::let_go_by_clock() {
 }
 
 // Upstream may have fewer buffers than their pool says, or hold some itself. Where the pool has none left, or where
-// nothing comes for very long while the pipeline plays, the oldest frame leaves early.
+// nothing comes for very long while the pipeline plays or a sink waits, the oldest frame leaves early.
 void Path::look_for_standstill() {
   constexpr gint64 kVeryLong = 5 * G_USEC_PER_SEC;
   // No wait for the lock: the thread that holds it brings frames on, and may be in stop(), which waits for the watcher.
@@ -490,7 +497,8 @@ void Path::look_for_standstill() {
   }
   gint64 next = kTick;
   if (due && !waiting_.empty()) {
-    if (GST_STATE(trans_) != GST_STATE_PLAYING && flight_.pushed()) came_ = g_get_monotonic_time();  // a pause
+    if (GST_STATE(trans_) != GST_STATE_PLAYING && !awaits_frame(GST_ELEMENT(trans_)))
+      came_ = g_get_monotonic_time();  // a pause
     const bool is_long = g_get_monotonic_time() - came_ >= kVeryLong;
     const bool asks = pool_size_ && is_plain(pool_.get()), stands = asks ? is_empty(pool_.get()) : is_long;
     if (stands && asks) most_waiting_ = waiting_.size() - 1;

@@ -975,6 +975,20 @@ GST_START_TEST(a_frame_leaves_early_where_nothing_comes) {
 }
 GST_END_TEST;
 
+// A pause waits until each sink has a frame. A queue of the other branch, which is full, holds up the source meanwhile.
+GST_START_TEST(a_frame_leaves_early_where_a_pause_waits_for_it) {
+  Pipeline pipeline(
+      "videotestsrc ! video/x-raw,width=48,height=32,framerate=100/1 ! tee name=t ! queue name=queue "
+      "max-size-buffers=30 ! fakesink sync=true t. ! queue ! cudaconv roi-meta=true roi-lookahead=100000000 backend=" +
+      std::string(test_backend()) + " ! fakesink sync=true");
+  fail_unless(pipeline.go_to(GST_STATE_PLAYING));
+  g_object_set(pipeline.element("queue").get(), "max-size-buffers", 2, nullptr);
+  g_usleep(G_USEC_PER_SEC);  // until it has only two frames, and all frames behind it wait
+  fail_unless(pipeline.go_to(GST_STATE_PAUSED));
+  fail_unless(pipeline.go_to(GST_STATE_PLAYING));
+}
+GST_END_TEST;
+
 // Where a live source sends nothing for a while, frames leave when it would have sent all that they wait for.
 GST_START_TEST(frames_of_a_live_source_that_stops_leave_in_time) {
   Stream h(settings(5 * kFrame, 0));
@@ -1613,6 +1627,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_frames_of_a_slow_camera_are_not_taken);
   tcase_add_test(tc, the_pool_of_frames_before_a_flush_does_not_count);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
+  tcase_add_test(tc, a_frame_leaves_early_where_a_pause_waits_for_it);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_wait_after_a_live_source_was_replaced);
   tcase_add_test(tc, frames_of_a_slow_detector_wait);
