@@ -263,12 +263,20 @@ GstPadProbeReturn check_size(GstPad *, GstPadProbeInfo *info, gpointer converter
   return GST_PAD_PROBE_DROP;
 }
 
+// Muxers leave out frames without a timestamp, and not all say so.
+GstPadProbeReturn check_time(GstPad *, GstPadProbeInfo *info, gpointer converter) {
+  if (GST_BUFFER_PTS_IS_VALID(GST_PAD_PROBE_INFO_BUFFER(info))) return GST_PAD_PROBE_OK;
+  post_failure(static_cast<Converter *>(converter)->pipeline, "its frames have no timestamps, which video files need");
+  return GST_PAD_PROBE_DROP;
+}
+
 // Video of an odd size is not written as H.264, which halves the chroma planes of both directions. Each field of
 // interlaced video has its own chroma rows.
 void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   if (!c->filter) return drop(c, pad, "a second video");
   GstElement *size = make("capsfilter");
   const Owned<GstPad> sized(gst_element_get_static_pad(size, "src"));
+  gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_BUFFER, check_time, c, nullptr);
   add(c, {make("queue"), c->filter.get(), size}, pad, nullptr);
   c->filter.reset();  // now the pipeline's
   const bool fields = is_interlaced(caps);

@@ -112,6 +112,21 @@ def make_marker(regions):
     return mark
 
 
+def refuse(pad, text):
+    """Ends the stream with an error, for a pad probe."""
+    error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
+    hider = pad.get_parent_element()
+    hider.post_message(Gst.Message.new_error(hider, error, ""))
+    return Gst.PadProbeReturn.DROP
+
+
+def check_time(pad, info):
+    """Muxers leave out frames without a timestamp, and not all say so."""
+    if info.get_buffer().pts == Gst.CLOCK_TIME_NONE:
+        return refuse(pad, "its frames have no timestamps, which video files need")
+    return Gst.PadProbeReturn.OK
+
+
 def make_checker(regions):
     """Makes a pad probe that refuses frames that a region does not touch: its numbers are wrong.
 
@@ -126,10 +141,7 @@ def make_checker(regions):
         for region in regions:
             if region[0] >= width or region[1] >= height:
                 text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"
-                error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
-                hider = pad.get_parent_element()
-                hider.post_message(Gst.Message.new_error(hider, error, ""))
-                return Gst.PadProbeReturn.DROP
+                return refuse(pad, text)
         return Gst.PadProbeReturn.OK
 
     return check
@@ -211,7 +223,7 @@ def make_pipeline(options, part, counts):
     if not options.output:
         line += "autovideosink"
     elif options.output.lower().endswith(".webm"):
-        line += "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux ! filesink name=file"
+        line += "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux name=muxer ! filesink name=file"
     else:
         line += "video/x-raw,format=RGB ! filesink name=file"
     pipeline = Gst.parse_launch(line)
@@ -224,6 +236,8 @@ def make_pipeline(options, part, counts):
         hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
     else:
         pipeline.get_by_name("detector").set_property("profile", options.cascade)
+    if pipeline.get_by_name("muxer"):
+        hider.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, check_time)
     hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
     for setting in SETTINGS + options.settings:
         set_property(hider, setting)

@@ -345,6 +345,12 @@ is_terminated_twice() { # COMMAND...: also while it stops
   local delay
   for delay in 0.02 0.04 0.08 0.12 0.2 0.4; do is_terminated "$@" || return; done
 }
+refuses_no_times() { # COMMAND...: a video file of these frames would have no frame
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,width=160,height=120 ! jpegenc ! multipartmux \
+    ! filesink location=untimed.mjpeg </dev/null
+  refuses "its frames have no timestamps, which video files need" "$@" --region=1,2,3,4 -o refused.webm untimed.mjpeg && [ ! -e refused.webm ] &&
+    "$@" --region=1,2,3,4 -o hidden.rgb untimed.mjpeg && [ "$(stat -c %s hidden.rgb)" = $((3 * 160 * 120 * 3)) ]
+}
 refuses_sound() { # COMMAND...
   gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location=sound.ogg </dev/null
   refuses "cudaconv-privacy: there is no video in it" "$@" --region=1,2,3,4 -o refused.rgb sound.ogg
@@ -360,7 +366,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..78"
+echo "1..80"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -416,6 +422,8 @@ expect "a name in another encoding" named $'Stra\xdfe' "$program"
 expect_unless "$no_python" "in Python too" named $'Gru\xdfe' "$python" "$script"
 expect "a file with sound only" refuses_sound "$program"
 expect_unless "$no_python" "in Python too" refuses_sound "$python" "$script"
+expect "frames without timestamps" refuses_no_times "$program"
+expect_unless "$no_python" "in Python too" refuses_no_times "$python" "$script"
 expect "two programs write one file" is_written_twice "$program"
 expect_unless "$no_python" "in Python too" is_written_twice "$python" "$script"
 expect "a termination" is_terminated "$program"
