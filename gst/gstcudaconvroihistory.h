@@ -44,9 +44,9 @@ class RoiHistory {
     bool is_in_force(const Span &span, RoiTimes times) const;
   };
 
-  // Adds the regions of the frame at `time`. Drops those that even twice the `times` keep in force neither at that
-  // time nor within `open`, the times of the frames that still wait and of the frame before. `ellipse`: regions are
-  // ellipses, which joining allows for. `invert`: regions are what is not filtered. `before`: the regions that an
+  // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within `open`, even
+  // by twice the `times`. `open`: the times of the frames that still wait and of the frame before. `ellipse`: regions
+  // are ellipses, which joining allows for. `invert`: regions are what is not filtered. `before`: the regions that an
   // earlier call added for this frame. Then only these are dropped, each once, since another frame of this time may
   // have an equal one.
   void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,

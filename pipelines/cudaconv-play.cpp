@@ -276,7 +276,7 @@ std::string decoder_of(const std::string &file) {
   // GStreamer's pngdec mixes up colours of 16 bits, and their alpha. pngenc writes colours of 8 bits.
   const bool deep = head[24] == 16, colored = head[25] & 2, alpha = head[25] & 4;
   if (!deep || !(colored || alpha)) return "pngdec";
-  // gdkpixbufdec takes the end of the file for that of the picture.
+  // gdkpixbufdec accepts files that end early.
   if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
   return "gdkpixbufdec";
 }

@@ -104,13 +104,14 @@ void median_of(const T *const *in, int count, int depth, T *out, int n) {
 using ColumnBins = uint8_t __attribute__((vector_size(kMedianBins)));
 using WindowBins = uint16_t __attribute__((vector_size(2 * kMedianBins)));
 
-// The vector is passed by reference because returning one follows different conventions on different targets.
-template <bool kLeave = false>
-CUDACONV_INLINE inline void add_bins(const uint8_t *column, WindowBins &window) {
+// Adds a column's bins to those of the window, kBy = 1, or removes them, kBy = -1. The vector is passed by reference
+// because returning one follows different conventions on different targets.
+template <int kBy>
+CUDACONV_INLINE inline void change_bins(const uint8_t *column, WindowBins &window) {
   ColumnBins bins;
   __builtin_memcpy(&bins, column, sizeof bins);
-  const WindowBins more = __builtin_convertvector(bins, WindowBins);
-  window = kLeave ? window - more : window + more;
+  const WindowBins column_bins = __builtin_convertvector(bins, WindowBins);
+  window = kBy > 0 ? window + column_bins : window - column_bins;
 }
 
 // row[bin]: 1 for each cumulative bin that counts a sample of `bin`.
@@ -170,11 +171,11 @@ void median_of_channel(const uint8_t *coarse, const uint8_t *fine, int channels,
   WindowBins window = {}, segment[kMedianBins] = {};
   int at[kMedianBins];  // the pixel for which each segment is up to date
   for (int &x : at) x = -2 * width;
-  for (int i = 0; i < width; i++) add_bins(coarse + i * coarse_step, window);
+  for (int i = 0; i < width; i++) change_bins<1>(coarse + i * coarse_step, window);
   for (int x = 0; x < pixels; x++) {
     if (x) {
-      add_bins(coarse + (x + width - 1) * coarse_step, window);
-      add_bins<true>(coarse + (x - 1) * coarse_step, window);
+      change_bins<1>(coarse + (x + width - 1) * coarse_step, window);
+      change_bins<-1>(coarse + (x - 1) * coarse_step, window);
     }
     const int high = find_bin(window, rank);
     uint16_t counts[kMedianBins];
@@ -183,11 +184,11 @@ void median_of_channel(const uint8_t *coarse, const uint8_t *fine, int channels,
     WindowBins sum = segment[high];
     if (2 * (x - at[high]) >= width) {
       sum = WindowBins{};
-      for (int i = x; i < x + width; i++) add_bins(bins + i * fine_step, sum);
+      for (int i = x; i < x + width; i++) change_bins<1>(bins + i * fine_step, sum);
     } else {
       for (int i = at[high]; i < x; i++) {
-        add_bins(bins + (i + width) * fine_step, sum);
-        add_bins<true>(bins + i * fine_step, sum);
+        change_bins<1>(bins + (i + width) * fine_step, sum);
+        change_bins<-1>(bins + i * fine_step, sum);
       }
     }
     segment[high] = sum;

@@ -426,8 +426,8 @@ GST_START_TEST(identity_crops_for_downstream_that_takes_no_rectangles) {
 }
 GST_END_TEST;
 
-// Frames wait for later ones while the mask becomes identity, which passes frames and needs no pool until one of those
-// that wait has a rectangle. Its rows are longer than the rectangle.
+// Frames wait for later ones while the mask becomes identity. Identity passes frames, and needs no pool until a waiting
+// frame has a rectangle. Its rows are longer than the rectangle.
 GST_START_TEST(frames_wait_while_the_mask_becomes_identity) {
   Random random = seeded();
   const Cropped in(info_of("GRAY8", kWidth, kHeight), kRectangles[2], random);

@@ -348,7 +348,8 @@ is_terminated_twice() { # COMMAND...: also while it stops
 refuses_no_times() { # COMMAND...: a video file of these frames would have no frame
   gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,width=160,height=120 ! jpegenc ! multipartmux \
     ! filesink location=untimed.mjpeg </dev/null
-  refuses "its frames have no timestamps, which video files need" "$@" --region=1,2,3,4 -o refused.webm untimed.mjpeg && [ ! -e refused.webm ] &&
+  refuses "its frames have no timestamps, which video files need" \
+    "$@" --region=1,2,3,4 -o refused.webm untimed.mjpeg && [ ! -e refused.webm ] &&
     "$@" --region=1,2,3,4 -o hidden.rgb untimed.mjpeg && [ "$(stat -c %s hidden.rgb)" = $((3 * 160 * 120 * 3)) ]
 }
 refuses_sound() { # COMMAND...

@@ -26,8 +26,8 @@ struct Group {
   std::vector<std::vector<PartArea>> computed;
 };
 
-// Up to kMostResults groups, `begin` to `end` - 1, whose results are put in place together, the pixels to copy for
-// them, and the index of their first cell among the cells of all batches.
+// Up to kMostResults groups, `begin` to `end` - 1, whose results are put in place together. It has the pixels to copy
+// for them, and the index of their first cell among the cells of all batches.
 struct Batch {
   size_t begin, end;
   Selection selection;
