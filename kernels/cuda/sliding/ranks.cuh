@@ -65,9 +65,7 @@ struct SlidingMedian3 : SlidingOperation {
 template <int kSize>
 struct SlidingExtremum : SlidingOperation {
   static constexpr WordSamples kWords = WordSamples::Compared;
-  static constexpr bool kRowByRow = kSize > 5;
-  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize <= 5 ? 8 : 6;
-  static constexpr int kFewerBlocks = kSize > 3, kWarps = kSize > 5 ? 2 : kMostWarps;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8, kFewerBlocks = kSize > 3;
 
   template <typename Swar>
   struct State {
@@ -147,17 +145,19 @@ struct SlidingElement : SlidingOperation {
   };
 };
 
-// The same of 9x9 bytes: maxima of three maxima of three samples, three apart, in both directions.
-struct SlidingExtremum9 : SlidingOperation {
-  static constexpr WordSamples kWords = WordSamples::None;
+// The same of 7x7 samples or 9x9 bytes: maxima of three maxima of three samples, kApart apart, in both directions.
+template <int kApart>
+struct SlidingThrees : SlidingOperation {
+  static constexpr WordSamples kWords = kApart == 2 ? WordSamples::Compared : WordSamples::None;
   static constexpr bool kRowByRow = true;
-  static constexpr int kRadius = 4, kStripRows = 6, kMinBlocks = 5, kFewerBlocks = 1;
+  static constexpr int kRadius = kApart + 1, kStripRows = 6, kMinBlocks = 5;
 
   template <typename Swar>
   struct State {
     using Order = Ordered<Swar>;
     using Row = typename Order::Row;
-    uint32_t rows[3][4], threes[7][4];  // the last rows, and the maxima of three rows each; words
+    static constexpr int kThrees = 2 * kApart + 1;
+    uint32_t rows[3][4], threes[kThrees][4];  // the last rows, and the maxima of three rows each; words
 
     __device__ static void down(const SwarParams &k, const uint32_t (&a)[4], const uint32_t (&b)[4],
                                 const uint32_t (&c)[4], Row &result) {
@@ -173,9 +173,8 @@ struct SlidingExtremum9 : SlidingOperation {
       samples.set(row);
       samples.exchange();
       each<4, Swar::kSplit>([&](int i, int h) {
-        constexpr int kApart = kStep * Swar::kChannels;
-        const int n = Swar::kPerWord * i + h;
-        row[h][i] = Swar::vmax(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
+        const int n = Swar::kPerWord * i + h, far = kStep * Swar::kChannels;
+        row[h][i] = Swar::vmax(samples.at(n - far), samples.at(n), samples.at(n + far));
       });
     }
 
@@ -186,11 +185,11 @@ struct SlidingExtremum9 : SlidingOperation {
       if (j < 2) return;
       Row result;
       down(k, rows[0], rows[1], rows[2], result);
-      Order::join(k, result, 0, threes[j % 7]);
+      Order::join(k, result, 0, threes[j % kThrees]);
       if (j < 2 * kRadius) return;
-      down(k, threes[j % 7], threes[(j + 4) % 7], threes[(j + 1) % 7], result);
+      down(k, threes[j % kThrees], threes[(j + kApart + 1) % kThrees], threes[(j + 1) % kThrees], result);
       along<1>(result);
-      along<3>(result);
+      along<kApart>(result);
       Order::join(k, result, k.flip, out);
     }
   };

@@ -8,7 +8,7 @@ namespace cudaconv::sliding {
 
 SlidingKernel extremum_kernel(const SwarKind &kind) {
   return kernel_among<Named<Sliding::Extremum3, SlidingExtremum<3>>, Named<Sliding::Extremum5, SlidingExtremum<5>>,
-                      Named<Sliding::Extremum7, SlidingExtremum<7>>, Named<Sliding::Extremum9, SlidingExtremum9>,
+                      Named<Sliding::Extremum7, SlidingThrees<2>>, Named<Sliding::Extremum9, SlidingThrees<3>>,
                       Named<Sliding::Element5, SlidingElement<2>>, Named<Sliding::Element7, SlidingElement<3>>,
                       Named<Sliding::Closing3, CompositeClosing<1>>, Named<Sliding::Closing5, CompositeClosing<2>>,
                       Named<Sliding::MorphGradient3, CompositeGradient<1>>,
