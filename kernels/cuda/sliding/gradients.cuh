@@ -135,7 +135,7 @@ struct SlidingWindow3 : SlidingOperation {
 };
 
 struct RobertsFunction {
-  static constexpr int kMinBlocks = 8;
+  static constexpr int kMinBlocks = 9;
 
   template <typename Swar, typename At>
   __device__ static uint32_t sample(const SlidingParams &p, At at) {
@@ -191,7 +191,7 @@ struct MagnitudeFunction {
 // The kirsch mask: a gain times the largest sum of three neighbours in the ring of eight, plus another gain times all
 // eight.
 struct KirschFunction {
-  static constexpr int kMinBlocks = 5;
+  static constexpr int kMinBlocks = 6;
 
   template <typename Swar, typename At>
   __device__ static uint32_t sample(const SlidingParams &p, At at) {

@@ -50,8 +50,8 @@ __device__ inline void finish_columns(const SlidingParams &p, const uint32_t (&s
 template <int kSize>
 struct SlidingMean : SlidingOperation {
   static constexpr bool kRowByRow = kSize > 5;
-  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize <= 5 ? 8 : 6;
-  static constexpr int kWarps = kSize > 5 ? 2 : kMostWarps;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize <= 5 ? 8 : 7;
+  static constexpr int kFewerBlocks = kSize > 5, kWarps = kSize > 5 ? 2 : kMostWarps;
 
   template <typename Swar>
   struct State {
@@ -85,8 +85,7 @@ struct SlidingMean : SlidingOperation {
 template <int kSize>
 struct SlidingBinomial : SlidingOperation {
   static_assert(kSize == 3 || kSize == 5);
-  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
-  static constexpr int kFewerBlocks = kSize == 5;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : 7;
 
   template <typename Swar>
   struct State {
@@ -121,7 +120,7 @@ struct SlidingBinomial : SlidingOperation {
 
 // Any other 3x3 mask.
 struct SlidingDense3 : SlidingOperation {
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
 
   template <typename Swar>
   struct State {
@@ -159,7 +158,7 @@ struct SlidingDense3 : SlidingOperation {
 // eight distance 2.
 struct SlidingDiamond5 : SlidingOperation {
   static constexpr bool kRowByRow = true;
-  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 5;
+  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 6;
   static constexpr int kFewerBlocks = 1, kWarps = 2;
 
   template <typename Swar>

@@ -90,7 +90,7 @@ template <int kRadius_>
 struct SlidingElement : SlidingOperation {
   static constexpr WordSamples kWords = WordSamples::Compared;
   static constexpr int kRadius = kRadius_, kStripRows = 4;
-  static constexpr int kMinBlocks = kRadius == 2 ? 5 : 4;
+  static constexpr int kMinBlocks = kRadius == 2 ? 6 : 4;
   static constexpr int kFewerBlocks = 1;
   static constexpr bool kRowByRow = true;
 
