@@ -104,8 +104,8 @@ void median_of(const T *const *in, int count, int depth, T *out, int n) {
 using ColumnBins = uint8_t __attribute__((vector_size(kMedianBins)));
 using WindowBins = uint16_t __attribute__((vector_size(2 * kMedianBins)));
 
-// Adds a column's bins to those of the window, kBy = 1, or removes them, kBy = -1. The vector is passed by reference
-// because returning one follows different conventions on different targets.
+// kBy = 1 adds a column's bins to those of the window, kBy = -1 removes them. The vector is passed by reference because
+// returning one follows different conventions on different targets.
 template <int kBy>
 CUDACONV_INLINE inline void change_bins(const uint8_t *column, WindowBins &window) {
   ColumnBins bins;

@@ -3,7 +3,7 @@
 // Enqueues kernels whose blocks work on the tiles of a frame.
 //
 // A launch is chosen once for a plan, and each frame only fills in its addresses. For a frame with regions it is chosen
-// again, since tiles of other sizes suit these better. Such a launch waits until the list of its tiles is on the
+// again, since tiles of other sizes suit these better. The launch then waits until the list of its tiles is on the
 // device.
 #pragma once
 

@@ -39,9 +39,9 @@ for element in facedetect rsvgdec; do
 done
 [ -r "$cascade" ] || no_detector=${no_detector:-there is no $cascade (opencv-data)}
 
-# differs A B WIDTH HEIGHT X Y W H [SURE_X SURE_Y SURE_W SURE_H]: passes if the RGB frames in A and B differ only within
-# the rectangle X,Y,W,H, and in every frame in more than half of the pixels of the rectangle SURE. SURE is X,Y,W,H by
-# default.
+# differs A B WIDTH HEIGHT X Y W H [SURE_X SURE_Y SURE_W SURE_H]
+# Compares the RGB frames in A and B. They may differ only within the rectangle X,Y,W,H. In every frame, more than half of
+# the pixels of the rectangle SURE must differ. SURE is X,Y,W,H by default.
 differs() {
   python3 - "$@" <<'END'
 import sys

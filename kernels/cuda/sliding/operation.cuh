@@ -20,8 +20,8 @@ enum class WordSamples { None, Added, Compared };
 // An operation gets the rows of the strip from above; each enter() may complete one row of results, four words. It
 // declares kRadius, kStripRows, the rows of results of a strip, and:
 // - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which limits the registers of a thread to
-//   65536 / (blocks * 128). More blocks hide more latency, even if a few registers spill. kFewerBlocks: how many fewer
-//   for planes of one or two channels of bytes; for 16-bit samples it is one. Tuned on an H200 with kernel-bench.
+//   65536 / (blocks * 128). More blocks hide more latency, but more registers spill. kFewerBlocks: how many fewer for
+//   planes of one or two channels of bytes; for 16-bit samples it is one. Tuned on an H200 with kernel-bench.
 // - kWarps: warps of a block. Where there is much to compute, blocks of two warps, twice as many, may keep
 //   multiprocessors busier than blocks of four.
 // - kWords: see WordSamples.

@@ -145,7 +145,8 @@ struct SlidingElement : SlidingOperation {
   };
 };
 
-// The same of 7x7 samples or 9x9 bytes: maxima of three maxima of three samples, kApart apart, in both directions.
+// The maximum of 7x7 samples (kApart = 2) or of 9x9 bytes (3), as SlidingExtremum makes it of smaller squares: in both
+// directions, the maximum of three maxima of three samples each, kApart pixels apart.
 template <int kApart>
 struct SlidingThrees : SlidingOperation {
   static constexpr WordSamples kWords = kApart == 2 ? WordSamples::Compared : WordSamples::None;
