@@ -21,10 +21,10 @@
  * last good settings stay in force. A setting that the mask does not use is a warning, too.
  *
  * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; pixels outside are copied from the input.
- * Rectangles count pixels of the visible picture, from the corner of its crop rectangle. They count pixels of the whole
- * frame even if a buffer holds one field (interlace-mode=alternate). In subsampled planes every pixel that a rectangle
- * touches is filtered. Masks read across the edges of regions. #GstCudaConv:roi-grow adds a margin.
- * #GstCudaConv:roi-hold covers frames that a detector misses. #GstCudaConv:roi-scale makes the filter as strong as the
+ * Rectangles of #GstCudaConv:roi count pixels of the visible picture, from the corner of its crop rectangle, and those
+ * of metas pixels of the whole frame, from its corner. A buffer that holds one field counts the rows of the frame, too
+ * (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches is filtered. Masks read across
+ * the edges of regions. #GstCudaConv:roi-grow adds a margin. #GstCudaConv:roi-hold covers frames that a detector misses. #GstCudaConv:roi-scale makes the filter as strong as the
  * region is large.
  *
  * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. A task of
@@ -84,6 +84,7 @@
 #include "gstcudaconvflight.h"
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
+#include "gstcudaconvmetas.h"
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvpath.h"
 #include "gstcudaconvproperties.h"
@@ -339,8 +340,11 @@ static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQue
   if (!GST_BASE_TRANSFORM_CLASS(parent_class)->propose_allocation(trans, decide_query, query)) return FALSE;
   if (!decide_query) return TRUE;  // passthrough: the base class has asked downstream
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  return guarded(trans, false,
-                 [&] { return propose_allocation(query, priv->session.allocation_needs(), priv->path.downstream()); });
+  return guarded(trans, false, [&] {
+    AllocationNeeds needs = priv->session.allocation_needs();
+    needs.crop = may_send_crop_meta(trans->sinkpad);
+    return propose_allocation(query, needs, priv->path.downstream());
+  });
 }
 
 static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuery *query) {
@@ -547,8 +551,10 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->decide_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_decide_allocation);
   // Whether to propose to upstream a meta API that downstream takes, and whether to copy a meta to the output.
   trans_class->filter_meta = [](auto *, auto *, GType api, auto *) -> gboolean { return keeps_meta(api); };
-  trans_class->transform_meta = [](auto *, auto *, GstMeta *meta, auto *) -> gboolean {
-    return keeps_meta(meta->info->api);
+  trans_class->transform_meta = [](GstBaseTransform *trans, GstBuffer *output, GstMeta *meta,
+                                   GstBuffer *input) -> gboolean {
+    const std::shared_ptr<const StreamContext> context = GST_CUDA_CONV(trans)->priv->session.context();
+    return keeps_meta(meta->info->api) && !(context && copy_moved_meta(output, meta, input, context->info));
   };
   trans_class->submit_input_buffer = [](GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
     return GST_CUDA_CONV(trans)->priv->path.take(is_discont, Ref<GstBuffer>(input));

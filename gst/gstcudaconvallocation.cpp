@@ -148,7 +148,7 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Dow
   // The base class has removed these metas, as tied to the memory or the size. The element takes both all the same: it
   // reads any strides, and the crop rectangle of any larger frame.
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  if (needs.crop) gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
   for (const GType api : {GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, analytics_meta_api()})
     if (needs.regions && api != G_TYPE_INVALID && !gst_query_find_allocation_meta(query, api, nullptr))
       gst_query_add_allocation_meta(query, api, nullptr);
@@ -216,16 +216,6 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   else
     gst_query_add_allocation_pool(query, pool.get(), size, count.min, count.max);
   return downstream;
-}
-
-bool keeps_meta(GType api) {
-  if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is only the rectangle
-  static const gchar *const kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR,
-                                      GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
-  const gchar *const *tags = gst_meta_api_type_get_tags(api);
-  for (; tags && *tags; tags++)
-    if (!g_strv_contains(kept, *tags)) return false;
-  return true;
 }
 
 bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Downstream &downstream) {

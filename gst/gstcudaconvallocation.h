@@ -22,6 +22,7 @@ struct AllocationNeeds {
   guint waiting;                   // how many frames wait for later ones before that, by roi-lookahead
   bool regions;                    // regions come with the frames, as metas
   bool in_place;                   // frames are filtered in place, if their buffers allow it
+  bool crop;                       // upstream may leave cropping to the element
 };
 
 // Downstream's answer to the ALLOCATION query, as far as it matters to frames that are filtered in place.
@@ -39,10 +40,6 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Dow
 // pool where frames can be written to it, else an own one, and downstream's allocator if it names one. Returns what
 // downstream answered. Throws Error where the query has no video caps or no pool can be made.
 Downstream decide_allocation(GstObject *element, GstQuery *query, const AllocationNeeds &needs);
-
-// Whether a meta is copied from input to output. The filter keeps size, position and meaning of the pixels, so that
-// every meta which is not tied to the memory stays true.
-bool keeps_meta(GType api);
 
 // Whether a frame is filtered in place, so that pixels outside its regions cost nothing. The buffer itself then goes
 // downstream: all of it must be writable, in the kind of memory that the output caps name, and laid out as downstream

@@ -9,14 +9,40 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "gstcudaconvformat.h"
 #include "gstcudaconvref.h"
 #endif
 
 namespace cudaconv::gst {
+
+namespace {
+
+// Tensors are what a model has found, before a decoder has made detections of them. All of GStreamer's decoders attach
+// a GstAnalyticsRelationMeta, with or without detections, and leave the tensors on the buffer.
+bool has_undecoded_tensors(GstBuffer *buffer) {
+  const auto has = [buffer](const char *name) {
+    const GType api = g_type_from_name(name);
+    gpointer state = nullptr;
+    return api != G_TYPE_INVALID && gst_buffer_iterate_meta_filtered(buffer, &state, api);
+  };
+  return has("GstTensorMetaAPI") && !has("GstAnalyticsRelationMetaAPI");
+}
+
+void filter_whole(const std::string &why, RoiList *list, std::string *trouble) {
+  *trouble = why;
+  list->everywhere = true;
+}
+
+constexpr char kUndecoded[] =
+    "frames come with tensors that no element has decoded, and are filtered whole: put a decoder for the model behind "
+    "the inference, such as yolov8tensordec";
+
+}  // namespace
 
 #ifndef CUDACONV_ANALYTICS
 
@@ -25,58 +51,176 @@ GType analytics_meta_api() {
 }
 
 void add_analytics(GstBuffer *buffer, const WantedLabels &, RoiList *list, std::string *trouble) {
+  if (has_undecoded_tensors(buffer)) return filter_whole(kUndecoded, list, trouble);
   const GType api = g_type_from_name("GstAnalyticsRelationMetaAPI");
   gpointer state = nullptr;
   if (api == G_TYPE_INVALID || !gst_buffer_iterate_meta_filtered(buffer, &state, api)) return;
-  *trouble =
+  filter_whole(
       "this build cannot read the analytics metas that frames come with, and filters these frames whole: build it with "
-      "gstreamer-analytics-1.0 (Debian: libgstreamer-plugins-bad1.0-dev), version 1.24 or newer";
-  list->everywhere = true;
+      "gstreamer-analytics-1.0 (Debian: libgstreamer-plugins-bad1.0-dev), version 1.24 or newer",
+      list, trouble);
+}
+
+std::vector<LabelledRegion> rectangles_of(const GstMeta *, FrameSize) {
+  return {};
 }
 
 #else
 
 namespace {
 
-void add_detections(GstAnalyticsRelationMeta *meta, const WantedLabels &wanted, RoiList *list) {
+using Mtd = GstAnalyticsMtd;
+
+template <typename Use>
+void for_each(GstAnalyticsRelationMeta *meta, GstAnalyticsMtdType type, const Use &use) {
   gpointer state = nullptr;
-  GstAnalyticsODMtd detection;
-  while (gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(), &detection)) {
-    if (!wanted.wants({g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&detection))})) continue;
-    Region region;
-    gfloat confidence;
-#ifdef CUDACONV_ANALYTICS_ORIENTED
-    gfloat rotation = 0;
-    if (!gst_analytics_od_mtd_get_oriented_location(&detection, &region.x, &region.y, &region.width, &region.height,
-                                                    &rotation, &confidence))
-      continue;
-    if (std::isfinite(rotation)) region.rotation = std::remainder(static_cast<double>(rotation), 2 * G_PI);
-#else
-    if (!gst_analytics_od_mtd_get_location(&detection, &region.x, &region.y, &region.width, &region.height,
-                                           &confidence))
-      continue;
+  Mtd mtd;
+  while (gst_analytics_relation_meta_iterate(meta, &state, type, &mtd)) use(mtd);
+}
+
+bool leads_to(const Mtd &from, const Mtd &to) {
+  gpointer state = nullptr;
+  Mtd mtd;
+  while (gst_analytics_relation_meta_get_direct_related(from.meta, from.id, GST_ANALYTICS_REL_TYPE_ANY,
+                                                        GST_ANALYTICS_MTD_TYPE_ANY, &state, &mtd))
+    if (mtd.id == to.id) return true;
+  return false;
+}
+
+// Calls `use` for each mtd of the type that is related to `mtd`, in either direction.
+template <typename Use>
+void for_each_related(const Mtd &mtd, GstAnalyticsMtdType type, const Use &use) {
+  for_each(mtd.meta, type, [&](const Mtd &other) {
+    if (other.id != mtd.id && (leads_to(mtd, other) || leads_to(other, mtd))) use(other);
+  });
+}
+
+bool is_of(const Mtd &mtd, GstAnalyticsMtdType type) {
+  return gst_analytics_mtd_get_mtd_type(&mtd) == type;
+}
+
+void add_label(const gchar *label, Labels *labels) {
+  if (label && *label) labels->push_back(label);
+}
+
+// The classes of the highest confidence: a classifier may list all that it knows.
+void add_classes(const Mtd &classes, Labels *labels) {
+  const auto confidence = [&](gsize i) { return gst_analytics_cls_mtd_get_level(&classes, i); };
+  const gsize count = gst_analytics_cls_mtd_get_length(&classes);
+  gfloat best = -1;
+  for (gsize i = 0; i < count; i++) best = std::max(best, confidence(i));
+  for (gsize i = 0; i < count; i++)
+    if (!(confidence(i) < best)) add_label(g_quark_to_string(gst_analytics_cls_mtd_get_quark(&classes, i)), labels);
+}
+
+void add_tag([[maybe_unused]] const Mtd &mtd, [[maybe_unused]] Labels *labels) {
+#ifdef CUDACONV_ANALYTICS_KEYPOINTS
+  g_autofree gchar *tag = gst_analytics_mtd_get_semantic_tag(&mtd);
+  add_label(tag, labels);
 #endif
-    list->region.push_back(region);
-  }
 }
 
-#ifndef CUDACONV_ANALYTICS_MASKS
+#ifdef CUDACONV_ANALYTICS_KEYPOINTS
 
-// Looks for what newer versions of the library attach.
-void find_unreadable(GstAnalyticsRelationMeta *meta, RoiList *list, std::string *trouble) {
-  gpointer state = nullptr;
-  GstAnalyticsMtd mtd;
-  while (gst_analytics_relation_meta_iterate(meta, &state, GST_ANALYTICS_MTD_TYPE_ANY, &mtd)) {
-    const gchar *const name = gst_analytics_mtd_type_get_name(gst_analytics_mtd_get_mtd_type(&mtd));
-    if (g_strcmp0(name, "segmentation") != 0) continue;
-    *trouble =
-        "this build cannot read the segmentation masks that frames come with, and filters these frames whole: build it "
-        "with GStreamer 1.26 or newer";
-    list->everywhere = true;
+bool is_member(const Mtd &group, const Mtd &mtd) {
+  for (gsize i = 0; i < gst_analytics_group_mtd_get_member_count(&group); i++) {
+    Mtd member;
+    if (gst_analytics_group_mtd_get_member(&group, i, &member) && member.id == mtd.id) return true;
   }
+  return false;
 }
 
+#endif
+
+// The labels that an mtd has itself: its type, its tag, the classes that are related to it, the tags of its groups.
+Labels own_labels(const Mtd &mtd) {
+  Labels labels;
+  if (is_of(mtd, gst_analytics_od_mtd_get_mtd_type()))
+    add_label(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)), &labels);
+  add_tag(mtd, &labels);
+  for_each_related(mtd, gst_analytics_cls_mtd_get_mtd_type(), [&](const Mtd &classes) {
+    add_classes(classes, &labels);
+    add_tag(classes, &labels);
+  });
+#ifdef CUDACONV_ANALYTICS_KEYPOINTS
+  for_each(mtd.meta, gst_analytics_group_mtd_get_mtd_type(), [&](const Mtd &group) {
+    if (is_member(group, mtd)) add_tag(group, &labels);
+  });
+#endif
+  return labels;
+}
+
+// The labels of the detections that are related to an mtd.
+Labels detected_labels(const Mtd &mtd) {
+  Labels labels;
+  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](const Mtd &detection) {
+    const Labels theirs = own_labels(detection);
+    labels.insert(labels.end(), theirs.begin(), theirs.end());
+  });
+  return labels;
+}
+
+// Returns false where the detection has no place.
+bool locate(const Mtd &detection, Region *region) {
+  gfloat confidence;
+#ifdef CUDACONV_ANALYTICS_ORIENTED
+  gfloat rotation = 0;
+  if (!gst_analytics_od_mtd_get_oriented_location(&detection, &region->x, &region->y, &region->width, &region->height,
+                                                  &rotation, &confidence))
+    return false;
+  if (std::isfinite(rotation)) region->rotation = std::remainder(static_cast<double>(rotation), 2 * G_PI);
+  return true;
 #else
+  return gst_analytics_od_mtd_get_location(&detection, &region->x, &region->y, &region->width, &region->height,
+                                           &confidence);
+#endif
+}
+
+#ifdef CUDACONV_ANALYTICS_KEYPOINTS
+
+// Keypoints are eyes, joints or knuckles. What they belong to reaches beyond them: by half of the longer side of the
+// box around them, on each side.
+Region around(int left, int top, int right, int bottom) {
+  const gint64 width = gint64{right} - left + 1, height = gint64{bottom} - top + 1;
+  const gint64 by = (std::max(width, height) + 1) / 2;
+  const auto limited = [](gint64 v) { return static_cast<int>(std::clamp<gint64>(v, G_MININT / 2, G_MAXINT)); };
+  return {limited(left - by), limited(top - by), limited(width + 2 * by), limited(height + 2 * by)};
+}
+
+// Adds the region of a group of keypoints. Keypoints at one place have no size: all of the frame is a region.
+void add_keypoints(const Mtd &group, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  int left = G_MAXINT, top = G_MAXINT, right = G_MININT, bottom = G_MININT;
+  gpointer state = nullptr;
+  Mtd point;
+  while (gst_analytics_group_mtd_iterate(&group, &state, gst_analytics_keypoint_mtd_get_mtd_type(), &point)) {
+    gint x, y, z;
+    GstAnalyticsKeypointDimensions dimensions;
+    if (!gst_analytics_keypoint_mtd_get_position(&point, &x, &y, &z, &dimensions)) continue;
+    left = std::min(left, x);
+    top = std::min(top, y);
+    right = std::max(right, x);
+    bottom = std::max(bottom, y);
+  }
+  if (left > right) return;  // a group of others
+  Labels labels = own_labels(group);
+  const Labels detected = detected_labels(group);
+  labels.insert(labels.end(), detected.begin(), detected.end());
+  if (!wanted.take(labels)) return;
+  if (left == right && top == bottom)
+    return filter_whole("frames come with keypoints that are all at one place, and are filtered whole", list, trouble);
+  list->region.push_back(around(left, top, right, bottom));
+}
+
+bool is_in_a_group(const Mtd &keypoint) {
+  bool found = false;
+  for_each(keypoint.meta, gst_analytics_group_mtd_get_mtd_type(),
+           [&](const Mtd &group) { found |= is_member(group, keypoint); });
+  return found;
+}
+
+#endif
+
+#ifdef CUDACONV_ANALYTICS_MASKS
 
 constexpr size_t kMostMasks = 64;   // made of one segmentation; beyond that one mask for all its values
 constexpr gint64 kMostOverlap = 4;  // how many times the segmentation's samples they have; beyond that one mask
@@ -86,6 +230,18 @@ struct Values {
   int width = 0, height = 0;
   std::vector<guint16> value;
 };
+
+// Whether the rows of a mask are not where its GstVideoMeta says: it has the stride of its pool's larger pictures, but
+// yolosegv8tensordec of GStreamer 1.28 writes rows of the mask's own width, one after the other.
+bool has_stride_of_pool(GstBuffer *mask, const GstVideoMeta &meta) {
+  if (!mask->pool) return false;
+  const Ref<GstStructure> config(gst_buffer_pool_get_config(mask->pool));
+  GstCaps *caps = nullptr;
+  GstVideoInfo info;
+  return gst_buffer_pool_config_get_params(config.get(), &caps, nullptr, nullptr, nullptr) && caps &&
+         gst_video_info_from_caps(&info, caps) && static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info)) > meta.width &&
+         GST_VIDEO_INFO_PLANE_STRIDE(&info, 0) == meta.stride[0];
+}
 
 // Reads the samples of a segmentation mask. Returns why that is not possible, or an empty text.
 std::string read_values(GstBuffer *mask, Values *values) {
@@ -98,8 +254,7 @@ std::string read_values(GstBuffer *mask, Values *values) {
   const gint64 row = gint64{meta->width} * (bytes ? 1 : 2), stride = meta->stride[0];
   const gsize size = gst_buffer_get_size(mask);
   if (meta->width < 1 || meta->height < 1 || meta->width > INT_MAX || meta->height > INT_MAX || stride < row ||
-      meta->offset[0] > size || stride > G_MAXINT32 ||
-      static_cast<gint64>(size - meta->offset[0]) < stride * (gint64{meta->height} - 1) + row)
+      meta->offset[0] > size || static_cast<gint64>(size - meta->offset[0]) < stride * meta->height)
     return "of " + std::to_string(size) + " bytes is too small for its " + std::to_string(meta->width) + "x" +
            std::to_string(meta->height) + " " + format_text(format) + " of stride " + std::to_string(stride);
   values->width = static_cast<int>(meta->width);
@@ -120,25 +275,17 @@ std::string read_values(GstBuffer *mask, Values *values) {
 constexpr size_t kValues = 1 << 16;
 
 // The name of the class of each value; nullptr for a value without a class.
-std::vector<const char *> find_names(const GstAnalyticsSegmentationMtd &segmentation) {
+std::vector<const char *> find_names(const Mtd &segmentation) {
   std::vector<const char *> names(kValues);
-  GstAnalyticsMtd classes;
-  if (!gst_analytics_relation_meta_get_direct_related(segmentation.meta, segmentation.id,
-                                                      GST_ANALYTICS_REL_TYPE_RELATE_TO,
-                                                      gst_analytics_cls_mtd_get_mtd_type(), nullptr, &classes))
-    return names;
-  const gsize count = std::min(gst_analytics_cls_mtd_get_length(&classes),
-                               gst_analytics_segmentation_mtd_get_region_count(&segmentation));
-  for (gsize i = 0; i < count; i++) {
-    const guint value = gst_analytics_segmentation_mtd_get_region_id(&segmentation, i);
-    if (value < kValues) names[value] = g_quark_to_string(gst_analytics_cls_mtd_get_quark(&classes, i));
-  }
+  for_each_related(segmentation, gst_analytics_cls_mtd_get_mtd_type(), [&](const Mtd &classes) {
+    const gsize count = std::min(gst_analytics_cls_mtd_get_length(&classes),
+                                 gst_analytics_segmentation_mtd_get_region_count(&segmentation));
+    for (gsize i = 0; i < count; i++) {
+      const guint value = gst_analytics_segmentation_mtd_get_region_id(&segmentation, i);
+      if (value < kValues) names[value] = g_quark_to_string(gst_analytics_cls_mtd_get_quark(&classes, i));
+    }
+  });
   return names;
-}
-
-bool is_wanted(guint value, const char *name, const WantedLabels &wanted) {
-  const bool background = name ? g_ascii_strcasecmp(name, "background") == 0 : value == 0;
-  return (wanted.with_background || !background) && wanted.wants({name, std::to_string(value).c_str()});
 }
 
 // The smallest rectangle, in samples, around all samples of one value.
@@ -155,10 +302,41 @@ struct Extent {
   }
 };
 
+bool is_background(guint value, const char *name) {
+  return name ? g_ascii_strcasecmp(name, "background") == 0 : value == 0;
+}
+
+// Decides which values of a segmentation are regions. A mask of a detection has the labels of the detection.
+class WantedValues {
+ public:
+  WantedValues(const Mtd &segmentation, const Labels &detected, const WantedLabels &wanted)
+      : names_(find_names(segmentation)), detected_(detected), wanted_(wanted) {
+    add_tag(segmentation, &detected_);
+  }
+
+  bool wants(guint value) {
+    const char *const name = names_[value];
+    const bool background = is_background(value, name);
+    if (!wanted_.with_background && background) return false;
+    Labels labels = background ? Labels() : detected_;
+    if (name) labels.push_back(name);
+    labels.push_back(std::to_string(value));
+    if (!wanted_.wants(labels)) return false;
+    // A detection counts once, whatever the number of values in its mask.
+    if (background || detected_.empty() || !counted_) wanted_.count(labels);
+    counted_ |= !background;
+    return true;
+  }
+
+ private:
+  const std::vector<const char *> names_;
+  Labels detected_;
+  const WantedLabels &wanted_;
+  bool counted_ = false;
+};
+
 // Returns the extents of the values that the settings select.
-std::vector<Extent> find_extents(const Values &values, const GstAnalyticsSegmentationMtd &segmentation,
-                                 const WantedLabels &wanted) {
-  const std::vector<const char *> names = find_names(segmentation);
+std::vector<Extent> find_extents(const Values &values, WantedValues *wanted) {
   std::vector<std::optional<Extent> > of(kValues);
   const guint16 *at = values.value.data();
   for (int y = 0; y < values.height; y++) {
@@ -167,7 +345,7 @@ std::vector<Extent> find_extents(const Values &values, const GstAnalyticsSegment
       if (!extent) {
         extent.emplace();
         extent->value = at[-1];
-        extent->wanted = is_wanted(extent->value, names[extent->value], wanted);
+        extent->wanted = wanted->wants(extent->value);
       }
       extent->add(x, y);
     }
@@ -233,30 +411,100 @@ void add_masks(const Values &values, const Region &box, const std::vector<Extent
   list->mask.push_back(cut_out(values, box, all, [&](guint16 value) { return wanted[value]; }));
 }
 
-void add_segmentations(GstAnalyticsRelationMeta *meta, const WantedLabels &wanted, RoiList *list,
-                       std::string *trouble) {
-  gpointer state = nullptr;
-  GstAnalyticsSegmentationMtd segmentation;
-  while (
-      gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_segmentation_mtd_get_mtd_type(), &segmentation)) {
-    gint x, y;
-    guint width, height;
-    const Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
-    if (!mask || !width || !height) continue;
-    const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
-    const Region box = {x, y, limited(width), limited(height)};
-    Values values;
-    const std::string why = read_values(mask.get(), &values);
-    if (why.empty()) {
-      add_masks(values, box, find_extents(values, segmentation, wanted), list);
-    } else {
-      *trouble = "a segmentation mask " + why + ": its rectangle is filtered whole";
-      list->region.push_back(box);
-    }
+// The mask of a segmentation, and the rectangle that it covers.
+Ref<GstBuffer> mask_of(const Mtd &segmentation, Region *box) {
+  gint x, y;
+  guint width = 0, height = 0;
+  Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
+  const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
+  *box = {x, y, limited(width), limited(height)};
+  return mask;
+}
+
+// Adds the masks of a segmentation. Returns whether they take the place of the detections that are related to it.
+bool add_segmentation(const Mtd &segmentation, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  Region box;
+  const Ref<GstBuffer> mask = mask_of(segmentation, &box);
+  if (!mask || !box.width || !box.height) return false;
+  const Labels detected = detected_labels(segmentation);
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(mask.get());
+  if (meta && has_stride_of_pool(mask.get(), *meta)) {
+    if (!detected.empty() && !wanted.take(detected)) return true;
+    *trouble =
+        "the rows of a segmentation mask are not where its GstVideoMeta says, as by yolosegv8tensordec before "
+        "GStreamer "
+        "1.30: its rectangle is filtered whole";
+    list->region.push_back(box);
+    return true;
   }
+  Values values;
+  const std::string why = read_values(mask.get(), &values);
+  if (!why.empty()) {
+    filter_whole("a segmentation mask " + why + ": the frame is filtered whole", list, trouble);
+    return false;
+  }
+  WantedValues of_segmentation(segmentation, detected, wanted);
+  add_masks(values, box, find_extents(values, &of_segmentation), list);
+  return std::any_of(values.value.begin(), values.value.end(), [](guint16 value) { return value != 0; });
 }
 
 #endif
+
+// The detections whose place is taken by masks.
+using Ids = std::set<guint>;
+
+Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_unused]] const WantedLabels &wanted,
+                      [[maybe_unused]] RoiList *list, [[maybe_unused]] std::string *trouble) {
+  Ids ids;
+#ifdef CUDACONV_ANALYTICS_MASKS
+  for_each(meta, gst_analytics_segmentation_mtd_get_mtd_type(), [&](const Mtd &segmentation) {
+    if (!add_segmentation(segmentation, wanted, list, trouble)) return;
+    for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(),
+                     [&](const Mtd &detection) { ids.insert(detection.id); });
+  });
+#endif
+  return ids;
+}
+
+void add_detection(const Mtd &detection, const WantedLabels &wanted, RoiList *list) {
+  Region region;
+  if (locate(detection, &region) && wanted.take(own_labels(detection))) list->region.push_back(region);
+}
+
+// Whether an mtd marks no part of the picture by itself: what it says is about others.
+bool is_about_others(const Mtd &mtd, const char *name) {
+  for (const char *harmless : {"classification", "object-tracking"})
+    if (!std::strcmp(name, harmless)) return true;
+  if (std::strcmp(name, "tensor") != 0) return false;
+  bool related = false;
+  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](const Mtd &) { related = true; });
+  return related;
+}
+
+void add_mtd(const Mtd &mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  const GstAnalyticsMtdType type = gst_analytics_mtd_get_mtd_type(&mtd);
+  if (type == GST_ANALYTICS_MTD_TYPE_ANY) return;  // it was lost on the way here
+  if (type == gst_analytics_od_mtd_get_mtd_type()) {
+    if (!replaced.count(mtd.id)) add_detection(mtd, wanted, list);
+    return;
+  }
+#ifdef CUDACONV_ANALYTICS_MASKS
+  if (type == gst_analytics_segmentation_mtd_get_mtd_type()) return;  // done
+#endif
+#ifdef CUDACONV_ANALYTICS_KEYPOINTS
+  if (type == gst_analytics_group_mtd_get_mtd_type()) return add_keypoints(mtd, wanted, list, trouble);
+  if (type == gst_analytics_keypoint_mtd_get_mtd_type()) {
+    if (!is_in_a_group(mtd))
+      filter_whole("frames come with keypoints that are in no group, and are filtered whole", list, trouble);
+    return;
+  }
+#endif
+  const gchar *const name = gst_analytics_mtd_type_get_name(type);
+  if (is_about_others(mtd, name ? name : "")) return;
+  filter_whole(std::string("this build cannot read the analytics of type ") + (name ? name : "?") +
+                   " that frames come with, and filters these frames whole: a build with a newer GStreamer may",
+               list, trouble);
+}
 
 }  // namespace
 
@@ -265,16 +513,36 @@ GType analytics_meta_api() {
 }
 
 void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  if (has_undecoded_tensors(buffer)) filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_ANALYTICS_RELATION_META_API_TYPE)) {
     auto *relations = reinterpret_cast<GstAnalyticsRelationMeta *>(meta);
-    add_detections(relations, wanted, list);
-#ifdef CUDACONV_ANALYTICS_MASKS
-    add_segmentations(relations, wanted, list, trouble);
-#else
-    find_unreadable(relations, list, trouble);
-#endif
+    const Ids replaced = add_segmentations(relations, wanted, list, trouble);
+    for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY,
+             [&](const Mtd &mtd) { add_mtd(mtd, replaced, wanted, list, trouble); });
   }
+}
+
+std::vector<LabelledRegion> rectangles_of(const GstMeta *meta, FrameSize frame) {
+  std::vector<LabelledRegion> found;
+  auto *const relations = reinterpret_cast<GstAnalyticsRelationMeta *>(const_cast<GstMeta *>(meta));
+  for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](const Mtd &mtd) {
+    const GstAnalyticsMtdType type = gst_analytics_mtd_get_mtd_type(&mtd);
+    const gchar *const name = gst_analytics_mtd_type_get_name(type);
+    if (type == GST_ANALYTICS_MTD_TYPE_ANY || is_about_others(mtd, name ? name : "")) return;
+    Labels labels = own_labels(mtd), detected = detected_labels(mtd);
+    labels.insert(labels.end(), detected.begin(), detected.end());
+    Region region = {0, 0, frame.width, frame.height};
+    if (type == gst_analytics_od_mtd_get_mtd_type()) {
+      if (!locate(mtd, &region)) return;
+      region = rescaled(region, frame, frame, false);
+    }
+#ifdef CUDACONV_ANALYTICS_MASKS
+    if (type == gst_analytics_segmentation_mtd_get_mtd_type()) mask_of(mtd, &region);
+#endif
+    found.push_back({labels.empty() ? "" : labels.front(), region});
+  });
+  return found;
 }
 
 #endif

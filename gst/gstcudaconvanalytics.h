@@ -2,7 +2,8 @@
 //
 // Regions from metas of GStreamer's analytics library, which detectors and segmenters attach to buffers since 1.24. The
 // build checks what the library offers: CUDACONV_ANALYTICS is defined where it has detections,
-// CUDACONV_ANALYTICS_ORIENTED where these may be rotated, CUDACONV_ANALYTICS_MASKS where it has segmentation masks.
+// CUDACONV_ANALYTICS_ORIENTED where these may be rotated, CUDACONV_ANALYTICS_MASKS where it has segmentation masks,
+// CUDACONV_ANALYTICS_KEYPOINTS where it has keypoints, groups and semantic tags.
 #pragma once
 
 #include <gst/gst.h>
@@ -16,7 +17,11 @@
 namespace cudaconv::gst {
 
 // The metas that this build understands, for the documentation of roi-meta.
-#if defined(CUDACONV_ANALYTICS_MASKS)
+#if defined(CUDACONV_ANALYTICS_KEYPOINTS)
+#define CUDACONV_ROI_METAS                                                                 \
+  "GstVideoRegionOfInterestMeta, and of GstAnalyticsRelationMeta GstAnalyticsODMtd, also " \
+  "turned ones, GstAnalyticsSegmentationMtd and groups of GstAnalyticsKeypointMtd"
+#elif defined(CUDACONV_ANALYTICS_MASKS)
 #define CUDACONV_ROI_METAS                                                                 \
   "GstVideoRegionOfInterestMeta, and of GstAnalyticsRelationMeta GstAnalyticsODMtd, also " \
   "turned ones, and GstAnalyticsSegmentationMtd"
@@ -26,20 +31,42 @@ namespace cudaconv::gst {
 #define CUDACONV_ROI_METAS "GstVideoRegionOfInterestMeta"
 #endif
 
+// What a detection is called, the most usual name first; often none.
+using Labels = std::vector<std::string>;
+
 // Selects the detections, and the values of segmentation masks, that are regions.
 struct WantedLabels {
-  bool with_background;                                                // false: never the background
-  std::function<bool(const std::vector<const char *> &labels)> wants;  // a label may be nullptr
+  bool with_background;  // false: never the background
+  std::function<bool(const Labels &labels)> wants;
+  std::function<void(const Labels &labels)> count;  // to be called for each region that is wanted
+
+  bool take(const Labels &labels) const {
+    const bool wanted = wants(labels);
+    if (wanted) count(labels);
+    return wanted;
+  }
 };
 
 // The API type of GstAnalyticsRelationMeta; G_TYPE_INVALID in builds without the analytics library.
 GType analytics_meta_api();
 
-// Adds the regions in the buffer's GstAnalyticsRelationMetas to `list`. Each wanted value of a segmentation mask
-// becomes one mask, or all values share one mask if they are many. The labels of a value are its number in decimal and
-// the name of its class, from the classes that are related to the mask. Values with the class "background" and value 0
-// without a class are background. `trouble` receives a sentence where a mask cannot be read: its rectangle is then a
-// region.
+// Adds the regions in the buffer's GstAnalyticsRelationMetas to `list`, in pixels of the whole frame:
+// - the rectangle of each detection, but not where a mask is related to it. Its labels are its type, its semantic tag,
+//   the most probable classes that are related to it, and the tags of its groups;
+// - each value of a segmentation mask as one mask, or all values as one mask if they are many. The labels of a value
+//   are those of the detection that is related to the mask, the name of its class, from the classes that are related to
+//   the mask, and its number in decimal. Values with the class "background" and value 0 without a class are background;
+// - a rectangle around each group of keypoints.
+// Whatever else there is, such as tensors that nothing has decoded, makes all of the frame a region, and `trouble`
+// receives a sentence for the user.
 void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble);
+
+struct LabelledRegion {
+  std::string label;
+  Region region;  // upright
+};
+// The rectangles around all that a GstAnalyticsRelationMeta finds in a frame of this size; all of the frame for what
+// this build cannot read.
+std::vector<LabelledRegion> rectangles_of(const GstMeta *meta, FrameSize frame);
 
 }  // namespace cudaconv::gst

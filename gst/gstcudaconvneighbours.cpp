@@ -84,6 +84,95 @@ bool answer_device_query(GstQuery *query, int device) {
   return true;
 }
 
+namespace {
+
+// Elements that neither read nor write pixels. Some pass an ALLOCATION query on, and with it what it announces.
+constexpr const char *kTransparent[] = {
+    "capsfilter",
+    "capssetter",
+    "clocksync",
+    "concat",
+    "cudaconv",
+    "errorignore",
+    "funnel",
+    "identity",
+    "input-selector",
+    "multiqueue",
+    "output-selector",
+    "progressreport",
+    "queue",
+    "queue2",
+    "streamsynchronizer",
+    "taginject",
+    "tee",
+    "valve",
+    "videoconvert",
+    "videoconvertscale",
+    "videorate",
+    "videoscale",
+    "watchdog",
+};
+
+bool is_transparent(GstElement *element) {
+  const GstElementFactory *factory = gst_element_get_factory(element);
+  if (!factory) return false;
+  for (const char *name : kTransparent)
+    if (!g_strcmp0(GST_OBJECT_NAME(factory), name)) return true;
+  return false;
+}
+
+bool crops(GstElement *element) {
+  const GstElementFactory *factory = gst_element_get_factory(element);
+  return factory && !g_strcmp0(GST_OBJECT_NAME(factory), "videocrop");
+}
+
+bool has_raw_video(GstPad *pad) {
+  const Ref<GstCaps> caps(gst_pad_get_current_caps(pad));
+  return caps && gst_structure_has_name(gst_caps_get_structure(caps.get(), 0), "video/x-raw");
+}
+
+// The pad that data comes from: behind the pads by which bins hand it on. nullptr where there is none.
+Ref<GstPad> source_of(GstPad *sinkpad) {
+  Ref<GstPad> pad(gst_pad_get_peer(sinkpad));
+  while (pad && GST_IS_PROXY_PAD(pad.get())) {
+    if (GST_IS_GHOST_PAD(pad.get())) {
+      pad.reset(gst_ghost_pad_get_target(GST_GHOST_PAD(pad.get())));
+    } else {
+      const Ref<GstPad> outside(GST_PAD_CAST(gst_proxy_pad_get_internal(GST_PROXY_PAD(pad.get()))));
+      pad.reset(outside ? gst_pad_get_peer(outside.get()) : nullptr);
+    }
+  }
+  return pad;
+}
+
+// Calls `use` with each sink pad of the element that sends to this source pad; until it returns false. Returns whether
+// it did not.
+template <typename Use>
+bool all_inputs(GstPad *srcpad, const Use &use) {
+  GstIterator *pads = gst_pad_iterate_internal_links(srcpad);
+  GValue value = G_VALUE_INIT;
+  bool all = true;
+  while (pads && all && gst_iterator_next(pads, &value) == GST_ITERATOR_OK) {
+    all = use(GST_PAD(g_value_get_object(&value)));
+    g_value_reset(&value);
+  }
+  if (pads) gst_iterator_free(pads);
+  g_value_unset(&value);
+  return all;
+}
+
+}  // namespace
+
+bool may_send_crop_meta(GstPad *sinkpad) {
+  const Ref<GstPad> source = source_of(sinkpad);
+  if (!source) return true;
+  const Ref<GstElement> element(gst_pad_get_parent_element(source.get()));
+  if (!element || crops(element.get())) return true;
+  if (is_transparent(element.get())) return all_inputs(source.get(), may_send_crop_meta);
+  // A source or a decoder asks for itself.
+  return all_inputs(source.get(), [](GstPad *input) { return !has_raw_video(input); });
+}
+
 bool takes_crop_meta(GstPad *srcpad) {
   const Ref<GstCaps> caps(gst_pad_get_current_caps(srcpad));
   const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));

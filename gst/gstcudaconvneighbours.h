@@ -22,4 +22,9 @@ bool answer_device_query(GstQuery *query, int device);
 // Asks, by an ALLOCATION query with the source pad's current caps, whether downstream takes GstVideoCropMeta.
 bool takes_crop_meta(GstPad *srcpad);
 
+// Whether upstream may be told that the element takes GstVideoCropMeta: where the element that would attach it asks,
+// such as videocrop or a decoder. Elements that work in place hand the answer on to those before them, and read whole
+// frames as if these were the rectangle: then it must not be told.
+bool may_send_crop_meta(GstPad *sinkpad);
+
 }  // namespace cudaconv::gst

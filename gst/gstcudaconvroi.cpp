@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "gstcudaconvanalytics.h"
 #include "gstcudaconvformat.h"
 #include "plan/maskparser.h"
 #include "plan/messages.h"
@@ -24,10 +23,20 @@ std::vector<std::string> split_types(const std::string &text) {
   return types;
 }
 
-// Coordinates of the meta are unsigned, but regions may begin left of the picture or above it: -5 comes as 4294967291.
-Region region_of(const GstVideoRegionOfInterestMeta &meta) {
-  const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
-  return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
+// Labels often come from files of other systems, with blanks or a carriage return at their ends.
+std::string trimmed(const std::string &label) {
+  g_autofree gchar *text = g_strdup(label.c_str());
+  return g_strstrip(text);
+}
+
+// The text with its control characters as escapes.
+std::string printable(const std::string &text) {
+  std::string result;
+  for (const char c : text) {
+    g_autofree gchar *escaped = g_strescape(std::string(1, c).c_str(), "\"\\");
+    result += g_ascii_iscntrl(c) ? escaped : std::string(1, c);
+  }
+  return result;
 }
 
 // Adds the regions in the metas of a buffer that are wanted. `trouble`: see add_analytics().
@@ -36,7 +45,8 @@ void add_metas(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std
   while (const GstMeta *meta =
              gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     const auto *roi = reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta);
-    if (wanted.wants({g_quark_to_string(roi->roi_type)})) list->region.push_back(region_of(*roi));
+    const gchar *const type = g_quark_to_string(roi->roi_type);
+    if (wanted.take(type ? Labels{type} : Labels())) list->region.push_back(region_of(*roi));
   }
   add_analytics(buffer, wanted, list, trouble);
 }
@@ -60,6 +70,22 @@ std::string field_of(const std::string &type) {
 FrameSize frame_size(const GstVideoInfo &info) {
   // Both fields have the same number of rows in GStreamer, even if the frame has an odd number.
   return {GST_VIDEO_INFO_WIDTH(&info), (has_fields(info) ? 2 : 1) * GST_VIDEO_INFO_FIELD_HEIGHT(&info)};
+}
+
+Region region_of(const GstVideoRegionOfInterestMeta &meta) {
+  const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
+  return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
+}
+
+PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info) {
+  const FrameSize picture = frame_size(info);
+  const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  const auto fits = [](gint64 at, int length, guint whole) { return at + length <= whole && whole <= G_MAXINT; };
+  // A frame whose metas contradict its caps is refused later.
+  if (!crop || !meta || !fits(crop->x, picture.width, meta->width) || !fits(crop->y, picture.height, meta->height))
+    return {picture, picture, {}};
+  return {{static_cast<int>(meta->width), static_cast<int>(meta->height)}, picture, {crop->x, crop->y}};
 }
 
 RoiSelector::RoiSelector(const RoiSettings &settings, const GstVideoInfo &info)
@@ -124,26 +150,27 @@ void RoiSelector::look_for_outside() {
                (fixed_.pixels.empty() ? "" : " or have none of its pixels");
 }
 
-// Whether the settings select a region with these labels. Labels may be nullptr.
-bool RoiSelector::wants(const std::vector<const char *> &labels) const {
-  const auto has_any = [&](const std::vector<std::string> &types) {
-    return std::any_of(labels.begin(), labels.end(), [&](const char *label) {
-      return label && std::find(types.begin(), types.end(), label) != types.end();
-    });
+// Whether the settings select a region with these labels. roi-type cannot name a label with commas as a whole: one of
+// its parts selects it, and only all of them exclude it.
+bool RoiSelector::wants(const Labels &labels) const {
+  const auto is_in = [](const std::vector<std::string> &types) {
+    return [&types](const std::string &part) { return std::find(types.begin(), types.end(), part) != types.end(); };
   };
-  return !has_any(but_) && (only_.empty() || has_any(only_));
+  bool selected = only_.empty(), excluded = false;
+  for (const std::string &label : labels) {
+    const std::vector<std::string> parts = split_types(label);
+    selected |= std::any_of(parts.begin(), parts.end(), is_in(only_));
+    excluded |= !parts.empty() && std::all_of(parts.begin(), parts.end(), is_in(but_));
+  }
+  return selected && !excluded;
 }
 
 RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const {
   RoiList list;
   if (!meta_) return list;
-  const auto takes = [&](const std::vector<const char *> &labels) {
-    if (!wants(labels)) return false;
-    const auto name = std::find_if(labels.begin(), labels.end(), [](const char *label) { return label; });
-    (*types)[name == labels.end() ? "" : *name]++;
-    return true;
-  };
-  add_metas(buffer, {!only_.empty(), takes}, &list, trouble);
+  const auto wanted = [&](const Labels &labels) { return wants(labels); };
+  const auto count = [&](const Labels &labels) { (*types)[labels.empty() ? "" : trimmed(labels.front())]++; };
+  add_metas(buffer, {!only_.empty(), wanted, count}, &list, trouble);
   list.everywhere |= fixed_.invert && !trouble->empty();  // what cannot be read is not known to be harmless
   return list;
 }
@@ -232,15 +259,15 @@ std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const 
   }
   constexpr size_t kMostNamed = 8;  // types in one message
   bool carries_some = false;
-  const auto see = [&](const std::vector<const char *> &types) {
+  const auto see = [&](const Labels &labels) {
     carries_some = true;
-    for (const char *type : types)
-      if (type && seen_.size() < kMostNamed) seen_.insert(type);
+    for (const std::string &label : labels)
+      if (seen_.size() < kMostNamed) seen_.insert(printable(trimmed(label)));
     return false;
   };
   RoiList none;
   std::string trouble;
-  add_metas(buffer, {true, see}, &none, &trouble);
+  add_metas(buffer, {true, see, [](const Labels &) {}}, &none, &trouble);
   if (!carries_some) return {};
   if (!first_ || now < *first_) first_ = now;
   return static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND ? sentence() : std::string();

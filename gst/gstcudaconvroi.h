@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "filter.h"
+#include "gstcudaconvanalytics.h"
 #include "gstcudaconvroishape.h"
 #include "plan/maskparser.h"
 
@@ -56,6 +57,13 @@ struct RoiSelection {
 // The size of the whole frame, whose pixels regions count, also where a buffer holds only one field.
 FrameSize frame_size(const GstVideoInfo &info);
 
+// The rectangle of a meta. Its coordinates are unsigned, but it may begin left of the picture or above it: -5 comes as
+// 4294967291.
+Region region_of(const GstVideoRegionOfInterestMeta &meta);
+
+// Where the picture of a buffer is: by its GstVideoCropMeta, else the whole frame.
+PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info);
+
 // How many regions of each type or label came.
 using RoiTypeCounts = std::map<std::string, guint64>;
 
@@ -69,9 +77,9 @@ class RoiSelector {
   // smaller than a pixel; else empty.
   const std::string &complaint() const { return complaint_; }
 
-  // The regions in the metas of `buffer`, of the types that the settings select, in pixels of the visible picture of
-  // the whole frame. `trouble` receives a sentence where a meta cannot be read: its rectangle is then a region. Counts
-  // the regions by type in `types`.
+  // The regions in the metas of `buffer`, of the types that the settings select, in pixels of the whole frame: a
+  // GstVideoCropMeta does not change them. `trouble` receives a sentence where a meta cannot be read: all of the frame,
+  // or the rectangle that the meta names, is then a region. Counts the regions by type in `types`.
   RoiList find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const;
 
   // Returns the regions that are in the picture when roi-grow has enlarged them; none if they have no pixel there. In
@@ -84,7 +92,7 @@ class RoiSelector {
  private:
   void add_fixed(const WrittenRegion &written, size_t number);
   void look_for_outside();
-  bool wants(const std::vector<const char *> &labels) const;
+  bool wants(const Labels &labels) const;
 
   const FrameSize frame_;
   const bool interlaced_;

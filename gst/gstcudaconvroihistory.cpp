@@ -47,7 +47,7 @@ bool RoiHistory::Span::is_in_force(const Span &span, RoiTimes times) const {
   return !empty() && is_within(span.last, first, times.before) && is_within(last, span.first, times.after);
 }
 
-void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame) {
+void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame, Pixel to_frame) {
   if (region.size() > kMostRegions) {
     std::sort(region.begin(), region.end(), [](auto &a, auto &b) { return precedes(a.region, b.region); });
     size_t kept = 0;
@@ -79,32 +79,43 @@ void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame) {
   std::vector<std::shared_ptr<const RoiMask>> all;
   Span at = mask[0].at;
   for (const auto &held : mask) {
-    all.push_back(held.region);
+    all.push_back(moved(held.region, to_frame));
     at.add(held.at);
   }
   mask.clear();
-  if (auto one = joined(all, frame)) mask.push_back({std::move(one), at});
+  if (auto one = joined(all, frame)) mask.push_back({moved(one, Pixel{} - to_frame), at});
 }
 
-void RoiHistory::set_frame_size(FrameSize size, bool ellipse, bool invert) {
-  if (!slices_.empty() && (size_.width != size.width || size_.height != size.height)) {
-    if (invert) clear();
-    std::vector<Slice> slices = slices_;
-    for (Slice &slice : slices) {
-      for (auto &held : slice.region) held.region = rescaled(held.region, size_, size, ellipse);
-      for (auto &held : slice.mask) {
-        auto mask = std::make_shared<RoiMask>(*held.region);
-        mask->mask.box = rescaled(mask->mask.box, size_, size, false);
-        // The longer side may have become the shorter one.
-        const int64_t side = mask->shorter_side;
-        mask->shorter_side = static_cast<int>(std::min<int64_t>(
-            std::max(ceil_div(side * size.width, size_.width), ceil_div(side * size.height, size_.height)), INT_MAX));
-        held.region = std::move(mask);
-      }
-    }
-    slices_.swap(slices);
+Pixel RoiHistory::set_picture(const PicturePlace &place, bool ellipse, bool invert) {
+  Pixel origin = place.corner;
+  if (place_ && place.frame == place_->frame) {
+    origin = place.corner - (place_->corner - origin_);
+  } else if (place_ && place.picture == place_->picture) {
+    origin = origin_;
+  } else if (place_ && !slices_.empty()) {
+    if (invert) slices_.clear();
+    rescale(place_->corner - origin_, place_->frame, place.frame, ellipse);
   }
-  size_ = size;
+  place_ = place;
+  return origin_ = origin;
+}
+
+// Moves the regions by some pixels, and scales them from one size of frames to another.
+void RoiHistory::rescale(Pixel by, FrameSize from, FrameSize to, bool ellipse) {
+  std::vector<Slice> slices = slices_;
+  for (Slice &slice : slices) {
+    for (auto &held : slice.region) held.region = rescaled(moved(held.region, by), from, to, ellipse);
+    for (auto &held : slice.mask) {
+      auto mask = std::make_shared<RoiMask>(*held.region);
+      mask->mask.box = rescaled(moved(mask->mask.box, by), from, to, false);
+      // The longer side may have become the shorter one.
+      const int64_t side = mask->shorter_side;
+      mask->shorter_side = static_cast<int>(std::min<int64_t>(
+          std::max(ceil_div(side * to.width, from.width), ceil_div(side * to.height, from.height)), INT_MAX));
+      held.region = std::move(mask);
+    }
+  }
+  slices_.swap(slices);
 }
 
 void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,
@@ -140,7 +151,7 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
     for (const Region &region : found.region) slice->region.push_back({region, time});
     for (const auto &mask : found.mask) slice->mask.push_back({mask, time});
     if (found.everywhere) slice->everywhere.add(time);
-    slice->reduce(ellipse, invert, size_);
+    slice->reduce(ellipse, invert, place_->frame, place_->corner - origin_);
   }
   slices_.swap(slices);
 }

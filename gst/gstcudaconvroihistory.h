@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gstcudaconvroishape.h"
@@ -27,11 +28,17 @@ class RoiHistory {
   static constexpr size_t kMostRegions = 2048, kMostMasks = 4;
 
   // Forgets all regions: after a flush, in another segment, at the start.
-  void clear() { slices_.clear(); }
-  // Sets the size of the frames to come, and scales the regions that are held to it. `ellipse`: regions are ellipses,
-  // and the results cover all of them. `invert`: regions are what is not filtered. They are forgotten, since scaled and
-  // rounded ones would show what is to be hidden.
-  void set_frame_size(FrameSize size, bool ellipse, bool invert);
+  void clear() {
+    slices_.clear();
+    place_.reset();
+  }
+  // Sets where the pictures of the frames to come are. Returns where the corner of such a picture is in the coordinates
+  // of the regions that are held, which begin as those of the whole frame. Held regions stay at their place in a frame
+  // whose picture moves, and at their place in a picture that comes in another frame, such as with other padding. If
+  // the sizes of both change, regions are scaled. `ellipse`: regions are ellipses, and the results cover all of them.
+  // `invert`: regions are what is not filtered. They are forgotten instead of scaled, since rounded ones would show
+  // what is to be hidden.
+  Pixel set_picture(const PicturePlace &place, bool ellipse, bool invert);
 
   // The first and the last of some times, or of none.
   struct Span {
@@ -68,11 +75,15 @@ class RoiHistory {
     std::vector<Held<std::shared_ptr<const RoiMask>>> mask;
     Span everywhere;  // of frames all of which is a region
 
-    void reduce(bool ellipse, bool invert, FrameSize frame);
+    // `to_frame`: the way from the coordinates of the regions to those of the frame.
+    void reduce(bool ellipse, bool invert, FrameSize frame, Pixel to_frame);
   };
 
+  void rescale(Pixel by, FrameSize from, FrameSize to, bool ellipse);
+
   std::vector<Slice> slices_;
-  FrameSize size_;
+  std::optional<PicturePlace> place_;  // of the last frame
+  Pixel origin_;                       // of its picture, in the coordinates of the regions
 };
 
 }  // namespace cudaconv::gst

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <utility>
 
 #include "plan/area.h"
 #include "plan/rounding.h"
@@ -113,6 +114,26 @@ int64_t share(int length, double fraction) {
 }
 
 }  // namespace
+
+Region moved(Region region, Pixel by) {
+  const auto within = [](int64_t v) { return static_cast<int>(std::clamp<int64_t>(v, INT_MIN, INT_MAX)); };
+  region.x = within(region.x + by.x);
+  region.y = within(region.y + by.y);
+  return region;
+}
+
+std::shared_ptr<const RoiMask> moved(const std::shared_ptr<const RoiMask> &mask, Pixel by) {
+  auto copy = std::make_shared<RoiMask>(*mask);
+  copy->mask.box = moved(mask->mask.box, by);
+  return copy;
+}
+
+RoiList moved(RoiList regions, Pixel by) {
+  if (by.x == 0 && by.y == 0) return regions;
+  for (Region &region : regions.region) region = moved(region, by);
+  for (auto &mask : regions.mask) mask = moved(mask, by);
+  return regions;
+}
 
 bool is_outside(const Region &region, FrameSize frame) {
   if (region.width <= 0 || region.height <= 0) return true;

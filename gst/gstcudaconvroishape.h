@@ -3,6 +3,7 @@
 // The geometry of regions: growing, joining and scaling them. Inexact results cover more, never less.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -27,6 +28,20 @@ struct RoiList {
 
 struct FrameSize {
   int width = 0, height = 0;
+  bool operator==(const FrameSize &other) const { return width == other.width && height == other.height; }
+};
+
+struct Pixel {
+  int64_t x = 0, y = 0;
+};
+inline Pixel operator-(Pixel a, Pixel b) {
+  return {a.x - b.x, a.y - b.y};
+}
+
+// The part of a whole frame that is its picture, as by a GstVideoCropMeta, in pixels of the frame.
+struct PicturePlace {
+  FrameSize frame, picture;
+  Pixel corner;  // of the picture
 };
 
 // Whether no pixel of the frame can be in the region. An empty region is outside of every frame.
@@ -34,6 +49,11 @@ bool is_outside(const Region &region, FrameSize frame);
 
 // Whether no pixel of the frame is a member of the mask.
 bool is_outside(const RegionMask &mask, FrameSize frame);
+
+// Regions moved by some pixels.
+Region moved(Region region, Pixel by);
+std::shared_ptr<const RoiMask> moved(const std::shared_ptr<const RoiMask> &mask, Pixel by);
+RoiList moved(RoiList regions, Pixel by);
 
 // The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.
 Region rectangle_around(double left, double top, double right, double bottom);

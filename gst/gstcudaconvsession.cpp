@@ -303,13 +303,13 @@ FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSeg
     is_timed = duration > 0;
     gint64 sum;
     if (last && __builtin_add_overflow(*last, step, &sum)) sum = step < 0 ? G_MININT64 : G_MAXINT64;
-    if (last) return {sum, is_timed, {}, {}};
+    if (last) return {sum, is_timed, {}, {}, {}};
     time = segment.rate < 0 && GST_CLOCK_TIME_IS_VALID(segment.stop) ? segment.stop : segment.start;
   }
   guint64 stream = time;
   const int sign =
       segment.format == GST_FORMAT_TIME ? gst_segment_to_stream_time_full(&segment, GST_FORMAT_TIME, time, &stream) : 1;
-  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), is_timed, {}, {}};
+  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), is_timed, {}, {}, {}};
 }
 
 // How long regions are in force. Without look-ahead, roi-hold is wall-clock time where the stream plays faster, and
@@ -328,7 +328,8 @@ RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
 std::string Session::find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame) {
   std::string trouble;
   frame->types.clear();
-  frame->own = context.roi.find(buffer, &trouble, &frame->types);
+  const Pixel to_origin = frame->origin - picture_place(buffer, context.info).corner;
+  frame->own = moved(context.roi.find(buffer, &trouble, &frame->types), to_origin);
   return trouble;
 }
 
@@ -338,6 +339,7 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
   const RoiSettings &roi = context->settings.roi;
   if (!roi.holds_metas()) forget_regions();
   FrameRegions frame = timed(buffer, *context, segment, last_time_);
+  frame.origin = held_.set_picture(picture_place(buffer, context->info), roi.shape == RoiShape::Ellipse, roi.invert);
   complain_once("metas", find_regions(*context, buffer, &frame));
   complain_once("roi-type matches",
                 type_watch_.look(buffer, roi, frame.own, plays_backwards(segment) ? -frame.time : frame.time));
@@ -369,7 +371,6 @@ void Session::hold(const StreamContext &context, const GstSegment &segment, cons
   const RoiSettings &roi = context.settings.roi;
   if (!roi.holds_metas()) return;
   const bool ellipse = roi.shape == RoiShape::Ellipse;
-  held_.set_frame_size(frame_size(context.info), ellipse, roi.invert);
   RoiHistory::Span open = waiting;
   open.add(last_time_.value_or(frame.time));
   held_.add(frame.own, frame.time, open, times_of(roi, segment), ellipse, roi.invert, before);
@@ -379,7 +380,7 @@ RoiList Session::regions_in_force(const StreamContext &context, const FrameRegio
   const RoiTimes times = times_of(context.settings.roi, segment);
   RoiList list = times.before || times.after ? held_.in_force(frame.time, times, frame.own) : frame.own;
   list.everywhere |= missed_.is_in_force(frame.time, times);
-  return context.roi.in_picture(list);
+  return context.roi.in_picture(moved(std::move(list), Pixel{} - frame.origin));
 }
 
 void Session::count_frame(const StreamContext &context, const FrameRegions &frame, bool marked) {
@@ -566,7 +567,7 @@ AllocationNeeds Session::allocation_needs() const {
   const bool in_place = context && context->suits_in_place();
   const guint frames = most_in_flight(0);
   std::lock_guard<std::mutex> guard(lock_);
-  return {device_, cuda_engine_ != nullptr, frames, waiting, regions, in_place};
+  return {device_, cuda_engine_ != nullptr, frames, waiting, regions, in_place, false};
 }
 
 GstStructure *Session::stats(const BackendStats &totals) const {

@@ -24,10 +24,11 @@
 
 namespace cudaconv::gst {
 
-// The regions that came with a frame, and its stream time.
+// The regions that came with a frame, and its stream time. Their coordinates are those of RoiHistory.
 struct FrameRegions {
   int64_t time = 0;
   bool is_timed = false;  // false: neither timestamp nor duration is known
+  Pixel origin;           // of the picture
   RoiList own;
   RoiTypeCounts types;
 };

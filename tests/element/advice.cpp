@@ -3,6 +3,7 @@
 // Tests the warnings about settings without effect, and about metas that the build cannot read.
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "regions.h"
 #include "support.h"
@@ -155,6 +156,15 @@ GST_START_TEST(a_type_without_a_match_for_five_seconds_is_a_warning) {
 }
 GST_END_TEST;
 
+GST_START_TEST(the_warning_prints_no_control_characters) {
+  Harness h("roi-meta=true roi-type=Face", gray());
+  push(h, 1, {"face\r", "a\033[2Jb"});
+  push_event(h, gst_event_new_eos());
+  assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
+                   "roi-type=Face matches none of the regions that come with frames; their types are a\\033[2Jb, face");
+}
+GST_END_TEST;
+
 GST_START_TEST(backward_playback_without_a_match_is_a_warning_too) {
   Harness h("roi-meta=true roi-type=plate", gray());
   GstSegment segment;
@@ -291,16 +301,34 @@ gboolean init_meta(GstMeta *, gpointer, GstBuffer *) {
   return TRUE;
 }
 
-// Adds a meta like the analytics library's, without its headers.
-void add_relations(GstBuffer *buffer) {
-  static const GstMetaInfo *info = nullptr;
+// Adds a meta like one of the analytics library, without its headers.
+void add_meta(GstBuffer *buffer, const char *name) {
+  static std::map<std::string, const GstMetaInfo *> known;
+  const GstMetaInfo *&info = known[name];
   if (!info) {
     static const gchar *tags[] = {nullptr};
-    const GType api = gst_meta_api_type_register("GstAnalyticsRelationMetaAPI", tags);
-    info = gst_meta_register(api, "GstAnalyticsRelationMeta", sizeof(GstMeta), init_meta, nullptr, nullptr);
+    const GType api = gst_meta_api_type_register((std::string(name) + "API").c_str(), tags);
+    info = gst_meta_register(api, name, sizeof(GstMeta), init_meta, nullptr, nullptr);
   }
   fail_unless(gst_buffer_add_meta(buffer, info, nullptr) != nullptr);
 }
+
+void add_relations(GstBuffer *buffer) {
+  add_meta(buffer, "GstAnalyticsRelationMeta");
+}
+
+GST_START_TEST(a_frame_with_tensors_alone_is_filtered_whole) {
+  Random random = seeded();
+  Harness h("mask=gauss5 roi-meta=true", gray());
+  for (int i = 0; i < 2; i++) {
+    const Ref<GstBuffer> marked = random_frame(gray(), random);
+    add_meta(marked.get(), "GstTensorMeta");
+    const Ref<GstBuffer> out = h.filter(marked.get());
+    assert_filtered(marked.get(), out.get(), gray(), "mask=gauss5");
+  }
+  fail_unless(strstr(h.take_one(GST_MESSAGE_WARNING).text.c_str(), "tensors that no element has decoded"));
+}
+GST_END_TEST;
 
 GST_START_TEST(a_frame_with_metas_that_cannot_be_read_is_filtered_whole) {
   Random random = seeded();
@@ -378,6 +406,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, each_setting_without_effect_is_a_warning);
   tcase_add_test(tc, has_effect_agrees_with_the_warnings);
   tcase_add_test(tc, a_type_without_a_match_for_five_seconds_is_a_warning);
+  tcase_add_test(tc, the_warning_prints_no_control_characters);
   tcase_add_test(tc, backward_playback_without_a_match_is_a_warning_too);
   tcase_add_test(tc, a_match_from_time_to_time_prevents_the_warning);
   tcase_add_test(tc, a_seek_takes_no_time);
@@ -386,6 +415,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, bad_settings_that_are_ever_new_take_bounded_memory);
 #ifndef CUDACONV_ANALYTICS
   tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);
+  tcase_add_test(tc, a_frame_with_tensors_alone_is_filtered_whole);
   tcase_add_test(tc, a_handler_of_the_warning_stops_the_element);
 #endif
   return suite;

@@ -40,7 +40,7 @@ GstAnalyticsRelationMeta *relations_of(GstBuffer *buffer) {
   return meta ? meta : gst_buffer_add_analytics_relation_meta(buffer);
 }
 
-void add_detection(GstBuffer *buffer, const char *label, const Region &r) {
+guint add_detection(GstBuffer *buffer, const char *label, const Region &r) {
   GstAnalyticsRelationMeta *meta = relations_of(buffer);
   const GQuark type = label ? g_quark_from_string(label) : 0;
   GstAnalyticsODMtd mtd;
@@ -50,6 +50,23 @@ void add_detection(GstBuffer *buffer, const char *label, const Region &r) {
 #else
   fail_unless(gst_analytics_relation_meta_add_od_mtd(meta, type, r.x, r.y, r.width, r.height, 0.9f, &mtd));
 #endif
+  return mtd.id;
+}
+
+// Adds classes that are related to another mtd, from it to them or the other way round.
+void add_classes(GstBuffer *buffer, guint to, const std::vector<std::pair<const char *, float> > &classes,
+                 bool from_classes = false) {
+  GstAnalyticsRelationMeta *meta = relations_of(buffer);
+  std::vector<GQuark> names;
+  std::vector<gfloat> confidence;
+  for (const auto &[name, level] : classes) {
+    names.push_back(g_quark_from_string(name));
+    confidence.push_back(level);
+  }
+  GstAnalyticsClsMtd mtd;
+  fail_unless(gst_analytics_relation_meta_add_cls_mtd(meta, classes.size(), confidence.data(), names.data(), &mtd));
+  fail_unless(gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO,
+                                                       from_classes ? mtd.id : to, from_classes ? to : mtd.id));
 }
 
 #ifdef CUDACONV_ANALYTICS_MASKS
@@ -84,9 +101,9 @@ struct Segmentation {
     return mask;
   }
 
-  void attach(GstBuffer *buffer) const { attach(buffer, make_mask()); }
+  guint attach(GstBuffer *buffer) const { return attach(buffer, make_mask()); }
 
-  void attach(GstBuffer *buffer, GstBuffer *mask) const {
+  guint attach(GstBuffer *buffer, GstBuffer *mask) const {
     GstAnalyticsRelationMeta *meta = relations_of(buffer);
     std::vector<guint> ids = {0};
     std::vector<GQuark> names;
@@ -100,11 +117,12 @@ struct Segmentation {
     fail_unless(gst_analytics_relation_meta_add_segmentation_mtd(
         meta, mask, GST_SEGMENTATION_TYPE_INSTANCE, ids.size(), ids.data(), box.x, box.y, static_cast<guint>(box.width),
         static_cast<guint>(box.height), &segmentation));
-    if (classes.empty()) return;
+    if (classes.empty()) return segmentation.id;
     GstAnalyticsClsMtd cls;
     fail_unless(gst_analytics_relation_meta_add_cls_mtd(meta, classes.size(), confidence.data(), names.data(), &cls));
     fail_unless(
         gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, segmentation.id, cls.id));
+    return segmentation.id;
   }
 
   // The value of the mask for the pixel at x, y; -1 outside of the box.
@@ -198,6 +216,64 @@ GST_START_TEST(detections_are_regions) {
 }
 GST_END_TEST;
 
+// The most probable of the classes that are related to a detection is a label of it.
+GST_START_TEST(detections_have_the_labels_of_their_classes) {
+  const Region a = {3, 4, 21, 12}, b = {40, 30, 19, 9}, c = {70, 5, 8, 8};
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  add_classes(in.get(), add_detection(in.get(), "animal", a), {{"dog", 0.2f}, {"cat", 0.7f}});
+  add_classes(in.get(), add_detection(in.get(), nullptr, b), {{"dog\r", 0.9f}}, true);
+  add_detection(in.get(), "animal", c);
+  Harness h("mask=gauss5 roi-meta=true", gray());
+  const struct {
+    const char *types;
+    std::vector<Region> wanted;
+  } cases[] = {{"", {a, b, c}}, {"cat", {a}}, {"dog", {b}}, {"animal", {a, c}}, {"!cat", {b, c}}, {"dog,!animal", {b}}};
+  for (const auto &one : cases) {
+    h.set(std::string("roi-type='") + one.types + "'");
+    check_frame(h, in.get(), gray(), "mask=gauss5", {one.wanted});
+  }
+  // Classes of the whole picture mark nothing.
+  const Ref<GstBuffer> classified = random_frame(gray(), random);
+  GstAnalyticsClsMtd mtd;
+  fail_unless(gst_analytics_relation_meta_add_one_cls_mtd(relations_of(classified.get()), 0.9f,
+                                                          g_quark_from_string("street"), &mtd));
+  check_frame(h, classified.get(), gray(), "mask=gauss5", {});
+}
+GST_END_TEST;
+
+// A detection counts from the corner of the whole frame, and the output has it where it is in the output.
+GST_START_TEST(detections_of_cropped_frames) {
+  Random random = seeded();
+  const GstVideoInfo part = video_info("GRAY8", 50, 40);
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  gsize offset[GST_VIDEO_MAX_PLANES] = {};
+  gint stride[GST_VIDEO_MAX_PLANES] = {GST_VIDEO_INFO_PLANE_STRIDE(&gray(), 0)};
+  gst_buffer_add_video_meta_full(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, kWidth, kHeight, 1,
+                                 offset, stride);
+  GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta(in.get());
+  crop->x = 20;
+  crop->y = 10;
+  crop->width = 50;
+  crop->height = 40;
+  add_detection(in.get(), "face", {30, 25, 21, 12});
+  add_detection(in.get(), "face", {15, 5, 12, 9});
+  const Ref<GstBuffer> copy(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&part), nullptr));
+  const FrameBytes all(in.get(), gray());
+  for (int y = 0; y < 40; y++)
+    gst_buffer_fill(copy.get(), static_cast<gsize>(y) * GST_VIDEO_INFO_PLANE_STRIDE(&part, 0),
+                    all.view.plane[0].data + (y + 10) * all.view.plane[0].pitch + 20, 50);
+  const std::vector<Region> moved = {{10, 15, 21, 12}, {-5, -5, 12, 9}};
+  Harness h("mask=fill roi-meta=true", part), next("mask=fill roi-meta=true", part), plain("mask=fill", part);
+  const Ref<GstBuffer> out = h.filter(in.get());
+  check_layers(copy.get(), out.get(), part, {{"mask=fill", {moved}}});
+  // A second element reads what the first has passed on.
+  gst_buffer_memset(out.get(), 0, 77, GST_VIDEO_INFO_SIZE(&part));
+  const Ref<GstBuffer> unfiltered(gst_buffer_copy_deep(out.get()));
+  check_layers(unfiltered.get(), next.filter(out.get()).get(), part, {{"mask=fill", {moved}}});
+}
+GST_END_TEST;
+
 GST_START_TEST(upstream_is_asked_for_analytics) {
   for (const bool metas : {true, false}) {
     Harness h(metas ? "roi-meta=true" : "roi='1,1,5,5'", gray());
@@ -209,6 +285,126 @@ GST_START_TEST(upstream_is_asked_for_analytics) {
   }
 }
 GST_END_TEST;
+
+void add_tensors(GstBuffer *buffer) {
+  const GType api = g_type_from_name("GstTensorMetaAPI");
+  const GstMetaInfo *info = gst_meta_get_info("GstTensorMeta");
+#ifdef CUDACONV_ANALYTICS_MASKS
+  info = gst_tensor_meta_get_info();
+#else
+  static const gchar *tags[] = {nullptr};
+  if (api == G_TYPE_INVALID)
+    info = gst_meta_register(
+        gst_meta_api_type_register("GstTensorMetaAPI", tags), "GstTensorMeta", sizeof(GstMeta),
+        [](GstMeta *, gpointer, GstBuffer *) -> gboolean { return TRUE; }, nullptr, nullptr);
+#endif
+  (void)api;
+  fail_unless(gst_buffer_add_meta(buffer, info, nullptr) != nullptr);
+}
+
+// Decoders attach an empty meta where they find nothing, and leave the tensors on the frame.
+GST_START_TEST(a_frame_with_tensors_that_are_not_decoded_is_filtered_whole) {
+  Random random = seeded();
+  Harness h("mask=gauss5 roi-meta=true roi-type=face", gray());
+  const Ref<GstBuffer> raw = random_frame(gray(), random), empty = random_frame(gray(), random),
+                       found = random_frame(gray(), random);
+  for (const Ref<GstBuffer> *frame : {&raw, &empty, &found}) add_tensors(frame->get());
+  relations_of(empty.get());
+  add_detection(found.get(), "face", {5, 6, 20, 10});
+  for (int i = 0; i < 2; i++) check_frame(h, raw.get(), gray(), "mask=gauss5", {{{0, 0, kWidth, kHeight}}});
+  fail_unless(strstr(h.take_one(GST_MESSAGE_WARNING).text.c_str(), "tensors that no element has decoded"));
+  check_frame(h, empty.get(), gray(), "mask=gauss5", {});
+  check_frame(h, found.get(), gray(), "mask=gauss5", {{{5, 6, 20, 10}}});
+}
+GST_END_TEST;
+
+// What this build does not know may mark anything, also beside what it knows.
+GST_START_TEST(a_frame_with_unknown_analytics_is_filtered_whole) {
+  static const GstAnalyticsMtdImpl unknown = {"hologram", nullptr, nullptr, {}};
+  Random random = seeded();
+  for (const bool beside : {false, true}) {
+    Harness h("mask=gauss5 roi-meta=true roi-type=face", gray());
+    const Ref<GstBuffer> in = random_frame(gray(), random);
+    if (beside) add_detection(in.get(), "face", {5, 6, 20, 10});
+    GstAnalyticsMtd mtd;
+    fail_unless(gst_analytics_relation_meta_add_mtd(relations_of(in.get()), &unknown, 4, &mtd) != nullptr);
+    for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{{0, 0, kWidth, kHeight}}});
+    const std::string text = h.take_one(GST_MESSAGE_WARNING).text;
+    fail_unless(strstr(text.c_str(), "cannot read the analytics of type hologram"), "%s", text.c_str());
+  }
+}
+GST_END_TEST;
+
+// The number of an object is no region.
+GST_START_TEST(tracks_mark_nothing) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  GstAnalyticsTrackingMtd mtd;
+  fail_unless(gst_analytics_relation_meta_add_tracking_mtd(relations_of(in.get()), 7, 0, &mtd));
+  Harness h("mask=gauss5 roi-meta=true", gray());
+  check_frame(h, in.get(), gray(), "mask=gauss5", {});
+}
+GST_END_TEST;
+
+#ifdef CUDACONV_ANALYTICS_KEYPOINTS
+
+guint add_group(GstBuffer *buffer, const char *tag, const std::vector<gint> &points) {
+  GstAnalyticsGroupMtd group;
+  fail_unless(gst_analytics_relation_meta_add_keypoints_group(
+      relations_of(buffer), tag, GST_ANALYTICS_KEYPOINT_DIMENSIONS_2D, points.size(), points.data(), points.size() / 2,
+      nullptr, nullptr, 0, nullptr, &group));
+  return group.id;
+}
+
+// Half of the longer side of their box around keypoints is filtered too.
+GST_START_TEST(groups_of_keypoints_are_regions) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  add_group(in.get(), "face-68-kp", {20, 20, 29, 24, 25, 22});
+  const guint hand = add_group(in.get(), "hand-21-kp", {60, 40, 60, 46});
+  add_classes(in.get(), hand, {{"thumb", 0.8f}});
+  const Region face = {15, 15, 20, 15}, thumb = {56, 36, 9, 15};
+  Harness h("mask=gauss5 roi-meta=true", gray());
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{face, thumb}});
+  h.set("roi-type=face-68-kp");
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{face}});
+  h.set("roi-type=thumb");
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{thumb}});
+}
+GST_END_TEST;
+
+GST_START_TEST(keypoints_without_an_extent_make_the_frame_a_region) {
+  Random random = seeded();
+  for (const bool grouped : {false, true}) {
+    const Ref<GstBuffer> in = random_frame(gray(), random);
+    GstAnalyticsKeypointMtd point;
+    if (grouped)
+      add_group(in.get(), "nose", {20, 20, 20, 20});
+    else
+      fail_unless(gst_analytics_relation_meta_add_keypoint_mtd(
+          relations_of(in.get()), GST_ANALYTICS_KEYPOINT_DIMENSIONS_2D, 20, 20, 0, 0, 0.9f, &point));
+    Harness h("mask=gauss5 roi-meta=true", gray());
+    check_frame(h, in.get(), gray(), "mask=gauss5", {{{0, 0, kWidth, kHeight}}});
+    h.take_one(GST_MESSAGE_WARNING);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(semantic_tags_are_labels) {
+  const Region a = {3, 4, 21, 12}, b = {40, 30, 19, 9};
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  GstAnalyticsMtd mtd = {add_detection(in.get(), nullptr, a), relations_of(in.get())};
+  fail_unless(gst_analytics_mtd_set_semantic_tag(&mtd, "person"));
+  add_detection(in.get(), "car", b);
+  Harness h("mask=gauss5 roi-meta=true roi-type=person", gray());
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{a}});
+  h.set("roi-type=!person");
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{b}});
+}
+GST_END_TEST;
+
+#endif
 
 // GStreamer 1.26 also has rotated detections and segmentation masks.
 #ifdef CUDACONV_ANALYTICS_MASKS
@@ -386,6 +582,75 @@ GST_START_TEST(many_values_take_bounded_time) {
 }
 GST_END_TEST;
 
+// The mask of a detection has its label, and takes the place of its rectangle.
+GST_START_TEST(masks_of_detections_take_their_place) {
+  Segmentation s;
+  s.box = {10, 8, 48, 32};
+  s.value = [](int x, int y) { return x > 3 && x < 20 && y > 2 && y < 13 ? 1 + x % 3 : 0; };
+  for (const bool from_mask : {false, true}) {
+    for (const char *types : {"", "person", "!car", "car", "!person"}) {
+      const bool wanted = !strcmp(types, "") || !strcmp(types, "person") || !strcmp(types, "!car");
+      check(
+          "mask=gauss5", std::string("roi-type='") + types + "'",
+          [&](GstBuffer *b) {
+            const guint person = add_detection(b, "person", s.box);
+            const guint id = s.attach(b);
+            fail_unless(gst_analytics_relation_meta_set_relation(relations_of(b), GST_ANALYTICS_REL_TYPE_RELATE_TO,
+                                                                 from_mask ? id : person, from_mask ? person : id));
+          },
+          [&](int x, int y) { return wanted && s.at(x, y) > 0 ? Want::Filtered : Want::Source; });
+    }
+  }
+  // Counted once. A mask of nothing leaves the rectangle in force.
+  Random random = seeded();
+  Harness h("mask=gauss5 roi-meta=true", gray());
+  for (const bool empty : {false, true}) {
+    const Ref<GstBuffer> in = random_frame(gray(), random);
+    Segmentation mask = s;
+    if (empty) mask.value = [](int, int) { return 0; };
+    const guint person = add_detection(in.get(), "person", s.box), id = mask.attach(in.get());
+    fail_unless(
+        gst_analytics_relation_meta_set_relation(relations_of(in.get()), GST_ANALYTICS_REL_TYPE_RELATE_TO, id, person));
+    const Ref<GstBuffer> out = h.filter(in.get());
+    if (empty) check_layers(in.get(), out.get(), gray(), {{"mask=gauss5", {{s.box}}}});
+  }
+  const Ref<GstStructure> stats = h.stats();
+  const GstStructure *types = gst_value_get_structure(gst_structure_get_value(stats.get(), "regions-by-type"));
+  guint64 people = 0;
+  fail_unless(gst_structure_n_fields(types) == 1 && gst_structure_get_uint64(types, "person", &people) && people == 2);
+}
+GST_END_TEST;
+
+// A mask of a pool of larger pictures may have rows of its own width where its GstVideoMeta has the pool's stride.
+GST_START_TEST(masks_with_the_stride_of_a_larger_picture_are_not_trusted) {
+  Random random = seeded();
+  const Region box = {10, 8, 40, 30};
+  const GstVideoInfo large = video_info("GRAY8", 160, 160);
+  const Ref<GstBufferPool> pool(gst_video_buffer_pool_new());
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&large));
+  gst_buffer_pool_config_set_params(config, caps.get(), GST_VIDEO_INFO_SIZE(&large), 0, 0);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+  GstBuffer *mask = nullptr;
+  fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &mask, nullptr), GST_FLOW_OK);
+  gst_buffer_memset(mask, 0, 1, 40 * 30);
+  GstVideoMeta *meta = gst_buffer_get_video_meta(mask);
+  meta->width = 40;
+  meta->height = 30;
+  {
+    const Ref<GstBuffer> in = random_frame(gray(), random);
+    Segmentation s;
+    s.box = box;
+    s.attach(in.get(), mask);
+    Harness h("mask=gauss5 roi-meta=true", gray());
+    for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
+    h.take_one(GST_MESSAGE_WARNING);
+  }
+  gst_buffer_pool_set_active(pool.get(), FALSE);
+}
+GST_END_TEST;
+
 GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
   Random random = seeded();
   const Region box = {10, 8, 40, 30};
@@ -398,15 +663,15 @@ GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
     GstBuffer *mask;
     const char *text;
   } cases[] = {{small,
-                "a segmentation mask of 300 bytes is too small for its 24x16 GRAY8 of stride 36: its rectangle is "
-                "filtered whole"},
-               {bare, "a segmentation mask has no GstVideoMeta: its rectangle is filtered whole"}};
+                "a segmentation mask of 300 bytes is too small for its 24x16 GRAY8 of stride 36: the frame is filtered "
+                "whole"},
+               {bare, "a segmentation mask has no GstVideoMeta: the frame is filtered whole"}};
   for (const auto &c : cases) {
     const Ref<GstBuffer> in = random_frame(gray(), random);
     s.attach(in.get(), c.mask);
     if (c.mask == bare) gst_buffer_remove_meta(bare, gst_buffer_get_meta(bare, GST_VIDEO_META_API_TYPE));
     Harness h("mask=gauss5 roi-meta=true", gray());
-    for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
+    for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{{0, 0, kWidth, kHeight}}});
     assert_same_text(h.take_one(GST_MESSAGE_WARNING).text, c.text);
     // With roi-invert, all is filtered: the rectangle is not known to be harmless.
     Harness inverse("mask=gauss5 roi-meta=true roi-invert=true", gray());
@@ -437,7 +702,17 @@ static Suite *make_suite() {
   TCase *tc = tcase_create("analytics");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, detections_are_regions);
+  tcase_add_test(tc, detections_have_the_labels_of_their_classes);
+  tcase_add_test(tc, detections_of_cropped_frames);
   tcase_add_test(tc, upstream_is_asked_for_analytics);
+  tcase_add_test(tc, a_frame_with_tensors_that_are_not_decoded_is_filtered_whole);
+  tcase_add_test(tc, a_frame_with_unknown_analytics_is_filtered_whole);
+  tcase_add_test(tc, tracks_mark_nothing);
+#ifdef CUDACONV_ANALYTICS_KEYPOINTS
+  tcase_add_test(tc, groups_of_keypoints_are_regions);
+  tcase_add_test(tc, keypoints_without_an_extent_make_the_frame_a_region);
+  tcase_add_test(tc, semantic_tags_are_labels);
+#endif
 #ifdef CUDACONV_ANALYTICS_MASKS
   tcase_add_test(tc, detections_may_be_rotated);
   tcase_add_test(tc, values_of_segmentations_are_regions);
@@ -447,6 +722,8 @@ static Suite *make_suite() {
   tcase_add_test(tc, segmentations_are_held);
   tcase_add_test(tc, objects_are_filtered_by_their_size);
   tcase_add_test(tc, many_values_take_bounded_time);
+  tcase_add_test(tc, masks_of_detections_take_their_place);
+  tcase_add_test(tc, masks_with_the_stride_of_a_larger_picture_are_not_trusted);
   tcase_add_test(tc, segmentations_that_cannot_be_read_are_filtered_whole);
 #endif
   return suite;

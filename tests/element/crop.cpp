@@ -320,17 +320,31 @@ bool is_filtered_in(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, con
   return true;
 }
 
-GST_START_TEST(regions_count_from_the_rectangle) {
+struct NamedRegion {
+  const char *type;
+  Region region;
+};
+// In pixels of the whole frame: within each of the rectangles, across their edges, and beside them.
+const NamedRegion kMarks[] = {
+    {"face", {14, 10, 9, 7}}, {"face", {2, 1, 7, 30}}, {"car", {30, 20, 60, 60}}, {"face", {-5, -3, 12, 9}}};
+
+void add_marks(GstBuffer *buffer, guint left, guint top) {
+  for (const NamedRegion &mark : kMarks) {
+    const Region &r = mark.region;
+    gst_buffer_add_video_region_of_interest_meta(buffer, mark.type, r.x - left, r.y - top, r.width, r.height);
+  }
+}
+
+// Regions of the settings count from the rectangle's corner, metas from the corner of the whole frame. The element
+// drops nothing of a region that its output can name.
+GST_START_TEST(regions_of_metas_count_from_the_whole_frame) {
   for (const char *format : {"I420", "NV12", "YUY2", "RGBA"}) {
     for (const Rectangle &r : {Rectangle{6, 4, 32, 24}, Rectangle{5, 3, 31, 21}}) {
       for (const bool by_meta : {false, true}) {
         for (const bool invert : {false, true}) {
           Random random = seeded();
           const Cropped in(info_of(format, kWidth, kHeight), r, random);
-          if (by_meta) {
-            gst_buffer_add_video_region_of_interest_meta(in.frame.get(), "face", 4, 2, 9, 7);
-            gst_buffer_add_video_region_of_interest_meta(in.frame.get(), "face", 20, 15, 60, 60);
-          }
+          if (by_meta) add_marks(in.frame.get(), 0, 0);
           Harness h(std::string("mask=gauss5 ") + (by_meta ? "roi-meta=true" : "roi='4,2,9,7; 20,15,60,60'") +
                         (invert ? " roi-invert=true" : ""),
                     in.info);
@@ -340,16 +354,150 @@ GST_START_TEST(regions_count_from_the_rectangle) {
           regions.active = true;
           regions.invert = invert;
           regions.region = {{4, 2, 9, 7}, {20, 15, 60, 60}};
+          if (by_meta) regions.region.clear();
+          for (const NamedRegion &mark : kMarks) {
+            Region moved = mark.region;
+            moved.x -= static_cast<int>(r.x);
+            moved.y -= static_cast<int>(r.y);
+            if (by_meta) regions.region.push_back(moved);
+          }
           fail_unless(is_filtered_in(in.copy.get(), out.get(), in.info, "mask=gauss5", regions),
                       "%s, %s, by meta %d, inverted %d", format, text_of(r).c_str(), by_meta, invert);
           if (!by_meta) continue;
-          // Metas of regions do not change: their coordinates start at the rectangle's corner before and after.
-          const auto *meta = reinterpret_cast<GstVideoRegionOfInterestMeta *>(
-              gst_buffer_get_meta(out.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
-          fail_unless(meta && meta->x == 4 && meta->y == 2 && meta->w == 9 && meta->h == 7);
+          gpointer state = nullptr;
+          for (const NamedRegion &mark : kMarks) {
+            const int left = mark.region.x - static_cast<int>(r.x), top = mark.region.y - static_cast<int>(r.y);
+            const int width = mark.region.width + std::min(left, 0), height = mark.region.height + std::min(top, 0);
+            if (width <= 0 || height <= 0) continue;
+            const auto *meta = reinterpret_cast<GstVideoRegionOfInterestMeta *>(
+                gst_buffer_iterate_meta_filtered(out.get(), &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
+            fail_unless(meta && meta->roi_type == g_quark_from_string(mark.type) &&
+                            meta->x == static_cast<guint>(std::max(left, 0)) &&
+                            meta->y == static_cast<guint>(std::max(top, 0)) && meta->w == static_cast<guint>(width) &&
+                            meta->h == static_cast<guint>(height),
+                        "%s: a meta of the output is wrong", text_of(r).c_str());
+          }
         }
       }
     }
+  }
+}
+GST_END_TEST;
+
+// Filters a frame with a rectangle, and a copy of that rectangle whose metas are moved, with the same settings.
+GST_START_TEST(regions_are_those_of_a_copy_of_the_rectangle) {
+  const char *const settings[] = {
+      "mask=fill",
+      "mask=fill roi-invert=true",
+      "mask=mosaic size=4 roi-type=face",
+      "mask=gauss5 roi-type=!face roi-grow=0.5",
+      "mask=gauss roi-scale=0.2 size=3 roi-grow=0.1",
+      "mask=fill roi-shape=ellipse",
+      "mask=dilate roi='25%,25%,10%,100%; 3,3 20,5 9,18'",
+      "mask=box7 roi-unmarked=filter roi-type=car",
+      "mask=fill roi-hold=1000000000",
+      "mask=fill roi-lookahead=1",
+  };
+  for (const char *format : kFormats) {
+    for (const bool interlaced : {false, true}) {
+      for (const GstVideoMultiviewMode view : {GST_VIDEO_MULTIVIEW_MODE_NONE, GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE}) {
+        const Rectangle r = {6, 8, 33, 24};
+        Random random = seeded();
+        for (const char *properties : settings) {
+          Cropped in(info_of(format, kWidth, kHeight, interlaced), r, random);
+          GST_VIDEO_INFO_MULTIVIEW_MODE(&in.info) = view;
+          in.info.fps_n = 30;
+          add_marks(in.frame.get(), 0, 0);
+          add_marks(in.copy.get(), r.x, r.y);
+          Ref<GstBuffer> out[2];
+          for (const bool whole : {false, true}) {
+            GstBuffer *const frame = (whole ? in.frame : in.copy).get();
+            if (view == GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE)
+              GST_BUFFER_FLAG_SET(frame, GST_VIDEO_BUFFER_FLAG_MULTIPLE_VIEW);
+            GST_BUFFER_PTS(frame) = 0;
+            Harness h(std::string("roi-meta=true ") + properties, in.info);
+            fail_unless_equals_int(h.push(frame), GST_FLOW_OK);
+            fail_unless(gst_harness_push_event(h.get(), gst_event_new_eos()));
+            out[whole] = h.pull();
+          }
+          fail_unless(same_samples(out[0].get(), out[1].get(), in.info), "%s, interlaced %d, view %d, %s", format,
+                      interlaced, view, properties);
+        }
+      }
+    }
+  }
+}
+GST_END_TEST;
+
+GstBuffer *with_time(const Ref<GstBuffer> &frame, int number) {
+  GST_BUFFER_PTS(frame.get()) = gst_util_uint64_scale(number, GST_SECOND, 30);
+  return frame.get();
+}
+
+// A region that is held, or looked for ahead, stays where it was in the whole frame while the rectangle moves, and
+// where it was in the picture when the same picture comes in another frame.
+GST_START_TEST(regions_in_time_stay_at_their_place) {
+  const struct {
+    int width, height;  // of the whole frame
+    Rectangle r;
+    int x, y;  // where the region is then, in the rectangle
+  } other[] = {
+      {67, 45, {6, 4, 32, 24}, 14, 11},     // the same rectangle
+      {67, 45, {16, 0, 32, 24}, 4, 15},     // it moves
+      {67, 45, {35, 21, 32, 24}, -15, -6},  // away from the region
+      {80, 64, {40, 33, 32, 24}, 14, 11},   // the same picture in a larger frame
+      {32, 24, {0, 0, 32, 24}, 14, 11},     // without anything around it
+  };
+  for (const auto &o : other) {
+    for (const bool ahead : {false, true}) {
+      Random random = seeded();
+      const Cropped marked(info_of("GRAY8", 67, 45), {6, 4, 32, 24}, random),
+          plain(info_of("GRAY8", o.width, o.height), o.r, random);
+      gst_buffer_add_video_region_of_interest_meta(marked.frame.get(), "face", 20, 15, 8, 6);
+      GstVideoInfo info = marked.info;
+      info.fps_n = 30;
+      Harness h(std::string("mask=fill roi-meta=true ") + (ahead ? "roi-lookahead=1000000000" : "roi-hold=1000000000"),
+                info);
+      const Ref<GstBuffer> &before = ahead ? plain.frame : marked.frame, &after = ahead ? marked.frame : plain.frame;
+      fail_unless_equals_int(h.push(with_time(before, 0)), GST_FLOW_OK);
+      fail_unless_equals_int(h.push(with_time(after, 1)), GST_FLOW_OK);
+      fail_unless(gst_harness_push_event(h.get(), gst_event_new_eos()));
+      const Ref<GstBuffer> out[] = {h.pull(), h.pull()};
+      Regions regions;
+      regions.active = true;
+      regions.region = {{o.x, o.y, 8, 6}};
+      fail_unless(is_filtered_in(plain.copy.get(), out[ahead ? 0 : 1].get(), info, "mask=fill", regions),
+                  "%dx%d, %s, ahead %d", o.width, o.height, text_of(o.r).c_str(), ahead);
+    }
+  }
+}
+GST_END_TEST;
+
+// A field has every second row of the rectangle; regions count the rows of the whole frame.
+GST_START_TEST(regions_of_single_fields) {
+  for (const bool bottom : {false, true}) {
+    Random random = seeded();
+    const GstVideoInfo field = video_info("GRAY8", kWidth, 22);
+    const Rectangle r = {6, 4, 32, 24}, rows = {6, 2, 32, 12};
+    const Ref<GstBuffer> frame = random_frame(field, random), copy = crop(frame.get(), field, rows);
+    gsize offset[GST_VIDEO_MAX_PLANES] = {};
+    gint stride[GST_VIDEO_MAX_PLANES] = {GST_VIDEO_INFO_PLANE_STRIDE(&field, 0)};
+    gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, kWidth, 44, 1,
+                                   offset, stride);
+    add_crop(frame.get(), r);
+    GST_BUFFER_FLAG_SET(frame.get(), bottom ? GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD : GST_VIDEO_BUFFER_FLAG_TOP_FIELD);
+    gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 14, 11, 9, 7);
+    GstVideoInfo info;
+    gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_INTERLACE_MODE_ALTERNATE, 32, 24);
+    info.fps_n = 30;
+    Harness h("mask=fill roi-meta=true", info);
+    const Ref<GstBuffer> out = h.filter(frame.get());
+    Regions regions;
+    regions.active = true;
+    regions.first_row = bottom;
+    regions.row_step = 2;
+    regions.region = {{8, 7, 9, 7}};
+    fail_unless(is_filtered_in(copy.get(), out.get(), cropped(field, rows), "mask=fill", regions), "bottom %d", bottom);
   }
 }
 GST_END_TEST;
@@ -377,6 +525,50 @@ GST_START_TEST(upstream_may_leave_the_cropping_to_the_element) {
   for (const bool takes_crop : {false, true})
     fail_unless(announces_crop(*harness_before(takes_crop, "mask=gauss5", info), info));
   fail_unless(announces_crop(*harness_before(true, "mask=identity", info), info));
+}
+GST_END_TEST;
+
+// Whether the element announces crop rectangles in a pipeline: `before` stands between videotestsrc and the element.
+bool announces_in(const std::string &before) {
+  Pipeline pipeline("videotestsrc num-buffers=1 ! video/x-raw,format=I420,width=64,height=48 ! " + before +
+                    " ! cudaconv name=c backend=" + test_backend() + " ! fakesink");
+  bool announced = false;
+  const Ref<GstElement> element = pipeline.element("c");
+  const Ref<GstPad> pad(gst_element_get_static_pad(element.get(), "sink"));
+  gst_pad_add_probe(
+      pad.get(), GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
+      [](GstPad *, GstPadProbeInfo *info, gpointer data) {
+        GstQuery *const query = GST_PAD_PROBE_INFO_QUERY(info);
+        if (GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION && gst_query_get_n_allocation_metas(query))
+          *static_cast<bool *>(data) = gst_query_find_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
+        return GST_PAD_PROBE_OK;
+      },
+      &announced, nullptr);
+  pipeline.go_to(GST_STATE_PLAYING);
+  assert_same_text(pipeline.wait_for_end(), "");
+  return announced;
+}
+
+// An element that works in place hands the announcement on to one that crops, and then reads other pixels.
+GST_START_TEST(crop_rectangles_are_announced_to_what_crops_alone) {
+  const struct {
+    const char *element, *before;
+    bool announced;
+  } cases[] = {
+      {"identity", "identity", true},
+      {"videocrop", "videocrop left=4", true},
+      {"aspectratiocrop", "aspectratiocrop aspect-ratio=1/1", true},
+      {"videocrop", "videocrop left=4 ! queue ! identity ! capsfilter ! tee ! queue", true},
+      {"videocrop", "videocrop left=4 ! videoconvert ! videorate", true},
+      {"videobalance", "videocrop left=4 ! videobalance contrast=0.5", false},
+      {"gamma", "videocrop left=4 ! queue ! gamma gamma=2 ! queue", false},
+      {"timeoverlay", "videocrop left=4 ! timeoverlay", false},
+      {"facedetect", "videocrop left=4 ! videoconvert ! facedetect display=false ! videoconvert", false},
+  };
+  for (const auto &c : cases) {
+    const Ref<GstElementFactory> factory(gst_element_factory_find(c.element));
+    if (factory) fail_unless(announces_in(c.before) == c.announced, "%s", c.before);
+  }
 }
 GST_END_TEST;
 
@@ -567,6 +759,18 @@ GST_START_TEST(rectangles_of_frames_in_cuda_memory) {
             fail_unless(device->holds(out.get()) == device_out, "the output is in the wrong memory");
             fail_unless_plain(out.get(), in.info);
             assert_filtered(in.copy.get(), out.get(), in.info, properties);
+            add_marks(frame.get(), 0, 0);
+            h.set("roi-meta=true");
+            const Ref<GstBuffer> marked = h.filter(frame.get());
+            Regions regions;
+            regions.active = true;
+            for (const NamedRegion &mark : kMarks) {
+              regions.region.push_back(mark.region);
+              regions.region.back().x -= static_cast<int>(r.x);
+              regions.region.back().y -= static_cast<int>(r.y);
+            }
+            fail_unless(is_filtered_in(in.copy.get(), marked.get(), in.info, properties, regions));
+            h.set("roi-meta=false");
           }
         }
       }
@@ -665,8 +869,12 @@ Suite *make_suite() {
   tcase_add_test(tc, rectangles_of_planes_in_several_pieces_of_memory);
   tcase_add_test(tc, rectangles_come_change_and_go);
   tcase_add_test(tc, caps_change_with_the_rectangle);
-  tcase_add_test(tc, regions_count_from_the_rectangle);
+  tcase_add_test(tc, regions_of_metas_count_from_the_whole_frame);
+  tcase_add_test(tc, regions_are_those_of_a_copy_of_the_rectangle);
+  tcase_add_test(tc, regions_in_time_stay_at_their_place);
+  tcase_add_test(tc, regions_of_single_fields);
   tcase_add_test(tc, upstream_may_leave_the_cropping_to_the_element);
+  tcase_add_test(tc, crop_rectangles_are_announced_to_what_crops_alone);
   tcase_add_test(tc, filtered_frames_have_no_rectangle_for_downstream_that_takes_them);
   tcase_add_test(tc, identity_leaves_rectangles_to_downstream_that_takes_them);
   tcase_add_test(tc, identity_crops_for_downstream_that_takes_no_rectangles);

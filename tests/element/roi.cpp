@@ -276,6 +276,32 @@ GST_START_TEST(metas_of_the_wanted_types_are_regions) {
 }
 GST_END_TEST;
 
+// Labels come from files of other systems, and are whole lines there.
+GST_START_TEST(types_may_have_blanks_and_commas) {
+  const GstVideoInfo info = video_info("I420", 53, 37);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  add_roi(in.get(), "face\r", 3, 4, 11, 12);
+  add_roi(in.get(), " \tcat, tabby ", 30, 4, 9, 6);
+  const Region face = {3, 4, 11, 12}, cat = {30, 4, 9, 6};
+  const std::string filter = "mask=gauss5";
+  Harness h(filter + " roi-meta=true", info);
+  const struct {
+    const char *types;
+    std::vector<Region> wanted;
+  } cases[] = {{"face", {face}}, {"cat", {cat}},   {"tabby", {cat}},      {"'cat, tabby'", {cat}},
+               {"dog", {}},      {"!face", {cat}}, {"!cat", {face, cat}}, {"'!cat,!tabby'", {face}}};
+  for (const auto &c : cases) {
+    h.set(std::string("roi-type=") + c.types);
+    check_frame(h, in.get(), info, filter, {c.wanted});
+  }
+  const Ref<GstStructure> stats = h.stats();
+  const GValue *types = gst_structure_get_value(stats.get(), "regions-by-type");
+  guint64 faces = 0;
+  fail_unless(gst_structure_get_uint64(gst_value_get_structure(types), "face", &faces) && faces == 3);
+}
+GST_END_TEST;
+
 GST_START_TEST(regions_may_change_with_every_frame) {
   const GstVideoInfo info = video_info("NV12", 53, 37);
   Random random = seeded();
@@ -492,6 +518,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, regions_of_interlaced_frames_count_rows_of_the_frame);
   tcase_add_test(tc, regions_of_single_fields_count_rows_of_the_frame);
   tcase_add_test(tc, metas_of_the_wanted_types_are_regions);
+  tcase_add_test(tc, types_may_have_blanks_and_commas);
   tcase_add_test(tc, regions_may_change_with_every_frame);
   tcase_add_test(tc, identity_is_passthrough_with_regions_too);
   tcase_add_test(tc, upstream_is_asked_for_metas);

@@ -253,10 +253,10 @@ GST_END_TEST;
 // With roi-invert a region is shown: none is kept, for it might have grown.
 GST_START_TEST(regions_that_are_shown_are_not_scaled) {
   RoiHistory history;
-  history.set_frame_size({100, 100}, false, true);
+  history.set_picture({{100, 100}, {100, 100}, {}}, false, true);
   history.add({{{10, 10, 31, 31, 0.5}}, {}, false}, 0, 0, {1, 1}, false, true);
   fail_unless_equals_int(history.in_force(0, {1, 1}, {}).region.size(), 1);
-  history.set_frame_size({99, 99}, false, true);
+  history.set_picture({{99, 99}, {99, 99}, {}}, false, true);
   fail_unless(history.in_force(0, {1, 1}, {}).empty());
 }
 GST_END_TEST;
@@ -267,9 +267,9 @@ GST_START_TEST(the_shorter_side_of_a_mask_is_scaled) {
   for (const auto &[size, side] :
        {std::pair(FrameSize{100, 100}, 10), {{200, 100}, 20}, {{100, 200}, 20}, {{50, 100}, 10}, {{25, 25}, 3}}) {
     RoiHistory history;
-    history.set_frame_size({100, 100}, false, false);
+    history.set_picture({{100, 100}, {100, 100}, {}}, false, false);
     history.add({{}, {mask}, false}, 0, 0, {1, 1}, false, false);
-    history.set_frame_size(size, false, false);
+    history.set_picture({size, size, {}}, false, false);
     fail_unless_equals_int(history.in_force(0, {1, 1}, {}).mask.at(0)->shorter_side, side);
   }
 }
@@ -290,7 +290,7 @@ GST_START_TEST(no_held_region_is_lost) {
   Random random = seeded();
   for (const int count : {3, kMost - 1, kMost, kMost + 1, kMost + 3, 2 * kMost + 1}) {
     RoiHistory history;
-    history.set_frame_size({2000, 2000}, false, false);
+    history.set_picture({{2000, 2000}, {2000, 2000}, {}}, false, false);
     std::vector<std::pair<int64_t, Region>> seen;
     for (int64_t time = 0; time < 1000; time += 400) {  // all in one slice
       RoiList found;
@@ -324,7 +324,7 @@ GST_START_TEST(regions_that_are_shown_are_not_joined) {
   constexpr RoiTimes kTimes = {8000, 8000};
   Random random = seeded();
   RoiHistory history;
-  history.set_frame_size({2000, 2000}, false, false);
+  history.set_picture({{2000, 2000}, {2000, 2000}, {}}, false, false);
   RoiList all;
   for (int64_t time = 0; time < 900; time += 300) {  // all in one slice
     RoiList found;

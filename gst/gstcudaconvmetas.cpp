@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvmetas.h"
+
+#include "gstcudaconvanalytics.h"
+#include "gstcudaconvroi.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+// A GstVideoRegionOfInterestMeta begins in the picture: its coordinates are unsigned. nullptr where nothing is left.
+GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &region) {
+  const gint64 left = std::max(region.x, 0), top = std::max(region.y, 0);
+  const gint64 width = gint64{region.x} + region.width - left, height = gint64{region.y} + region.height - top;
+  if (width <= 0 || height <= 0) return nullptr;
+  return gst_buffer_add_video_region_of_interest_meta_id(buffer, type, static_cast<guint>(left),
+                                                         static_cast<guint>(top), static_cast<guint>(width),
+                                                         static_cast<guint>(height));
+}
+
+void copy_roi_meta(GstBuffer *output, const GstVideoRegionOfInterestMeta &meta, Pixel by) {
+  GstVideoRegionOfInterestMeta *copy = add_roi_meta(output, meta.roi_type, moved(region_of(meta), by));
+  if (!copy) return;
+  copy->id = meta.id;
+  copy->parent_id = meta.parent_id;
+  for (const GList *param = meta.params; param; param = param->next)
+    gst_video_region_of_interest_meta_add_param(copy, gst_structure_copy(static_cast<GstStructure *>(param->data)));
+}
+
+}  // namespace
+
+bool keeps_meta(GType api) {
+  if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is only the rectangle
+  static const gchar *const kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR,
+                                      GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
+  const gchar *const *tags = gst_meta_api_type_get_tags(api);
+  for (; tags && *tags; tags++)
+    if (!g_strv_contains(kept, *tags)) return false;
+  return true;
+}
+
+bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, const GstVideoInfo &info) {
+  const PicturePlace place = picture_place(input, info);
+  const GType api = meta->info->api;
+  if (place.corner.x == 0 && place.corner.y == 0) return false;
+  if (api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE) {
+    copy_roi_meta(output, *reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta), Pixel{} - place.corner);
+    return true;
+  }
+  if (api != analytics_meta_api()) return false;
+#if GST_CHECK_VERSION(1, 28, 0)
+  GstVideoInfo whole = info;
+  whole.width = place.frame.width;
+  whole.height = place.frame.height;
+  const GstVideoRectangle from = {static_cast<gint>(place.corner.x), static_cast<gint>(place.corner.y),
+                                  place.picture.width, place.picture.height};
+  const GstVideoRectangle to = {0, 0, place.picture.width, place.picture.height};
+  GstVideoMetaTransformMatrix transform;
+  gst_video_meta_transform_matrix_init(&transform, &whole, &from, &info, &to);
+  return meta->info->transform_func(output, const_cast<GstMeta *>(meta), input,
+                                    gst_video_meta_transform_matrix_get_quark(), &transform);
+#else
+  for (const LabelledRegion &found : rectangles_of(meta, place.frame))
+    add_roi_meta(output, g_quark_from_string(found.label.c_str()), moved(found.region, Pixel{} - place.corner));
+  return true;
+#endif
+}
+
+}  // namespace cudaconv::gst
