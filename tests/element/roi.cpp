@@ -276,6 +276,33 @@ GST_START_TEST(metas_of_the_wanted_types_are_regions) {
 }
 GST_END_TEST;
 
+// How a sink shows the picture, and padding around it, are no matter of regions.
+GST_START_TEST(orientation_and_padding_do_not_move_regions) {
+  const GstVideoInfo info = video_info("I420", 53, 37);
+  Random random = seeded();
+  for (const bool padded : {false, true}) {
+    for (const bool stereo : {false, true}) {
+      const Ref<GstBuffer> in = padded ? random_frame(info, random, kScattered) : random_frame(info, random);
+      add_roi(in.get(), "face", 6, 5, 11, 12);
+      GstVideoAffineTransformationMeta *turned = gst_buffer_add_video_affine_transformation_meta(in.get());
+      const gfloat flip[16] = {-1, 0, 0, 0, 0, -1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+      gst_video_affine_transformation_meta_apply_matrix(turned, flip);
+      GstVideoInfo shown = info;
+      shown.par_n = 2;
+      if (stereo) {
+        GST_VIDEO_INFO_MULTIVIEW_MODE(&shown) = GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE;
+        GST_BUFFER_FLAG_SET(in.get(), GST_VIDEO_BUFFER_FLAG_MULTIPLE_VIEW);
+      }
+      Harness h("mask=fill roi-meta=true", shown);
+      push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_IMAGE_ORIENTATION, "rotate-90", nullptr)));
+      check_frame(h, in.get(), info, "mask=fill", {{{6, 5, 11, 12}}});
+      const Ref<GstBuffer> out = h.filter(in.get());
+      fail_unless(gst_buffer_get_video_affine_transformation_meta(out.get()) != nullptr);
+    }
+  }
+}
+GST_END_TEST;
+
 // Labels come from files of other systems, and are whole lines there.
 GST_START_TEST(types_may_have_blanks_and_commas) {
   const GstVideoInfo info = video_info("I420", 53, 37);
@@ -518,6 +545,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, regions_of_interlaced_frames_count_rows_of_the_frame);
   tcase_add_test(tc, regions_of_single_fields_count_rows_of_the_frame);
   tcase_add_test(tc, metas_of_the_wanted_types_are_regions);
+  tcase_add_test(tc, orientation_and_padding_do_not_move_regions);
   tcase_add_test(tc, types_may_have_blanks_and_commas);
   tcase_add_test(tc, regions_may_change_with_every_frame);
   tcase_add_test(tc, identity_is_passthrough_with_regions_too);
