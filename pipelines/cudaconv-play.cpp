@@ -33,7 +33,7 @@ using namespace media;
 struct Options {
   std::string input, output, preset;
   std::vector<std::string> properties;  // each as "name=value"; they are set after the preset
-  std::string animate;                  // "name=from:to"
+  std::vector<std::string> animations;  // each as "name=from:to"
   double at = -1;                       // seconds; negative: the middle of the clip
   int width = 0;                        // pixels; 0: the clip's own
   bool quiet = false;                   // prints neither notes nor progress
@@ -46,8 +46,8 @@ constexpr char kSummary[] =
     "takes them. The program prints what it leaves out. Ctrl-C finishes the file early.";
 
 Options parse_options(int &argc, char **&argv) {
-  gchar *output = nullptr, *animate = nullptr, *preset = nullptr;
-  gchar **rest = nullptr;
+  gchar *output = nullptr, *preset = nullptr;
+  gchar **animations = nullptr, **rest = nullptr;
   gdouble at = -1;
   gint width = 0;
   gboolean quiet = FALSE;
@@ -60,8 +60,8 @@ Options parse_options(int &argc, char **&argv) {
        "SECONDS"},
       {"width", 0, 0, G_OPTION_ARG_INT, &width, "scale to this width before the filter", "PIXELS"},
       {"preset", 'p', 0, G_OPTION_ARG_STRING, &preset, "set what a preset says, and then the properties", "NAME"},
-      {"animate", 0, 0, G_OPTION_ARG_STRING, &animate, "change a number from the start of the video to its end",
-       "PROPERTY=FROM:TO"},
+      {"animate", 0, 0, G_OPTION_ARG_STRING_ARRAY, &animations,
+       "change a number from the start of the video to its end; may be repeated", "PROPERTY=FROM:TO"},
       {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print no notes and no progress", nullptr},
       version_option(),
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "INPUT [PROPERTY=VALUE...]"},
@@ -80,7 +80,8 @@ Options parse_options(int &argc, char **&argv) {
   options.quiet = quiet;
   if (output) options.output = Owned<gchar>(output).get();
   if (preset) options.preset = Owned<gchar>(preset).get();
-  if (animate) options.animate = Owned<gchar>(animate).get();
+  for (gchar **text = animations; text && *text; text++) options.animations.push_back(*text);
+  g_strfreev(animations);
   for (gchar **word = rest; word && *word; word++) {
     if (word == rest)
       options.input = *word;
@@ -132,6 +133,9 @@ void animate(GstElement *element, const std::string &line) {
   const std::string name = line.substr(0, equals);
   GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(element), name.c_str());
   if (!spec || !(spec->flags & GST_PARAM_CONTROLLABLE)) throw Failure("the property " + name + " cannot be animated");
+  auto *filter = GST_OBJECT(element);
+  if (Owned<GstObject>(GST_OBJECT_CAST(gst_object_get_control_binding(filter, name.c_str()))))
+    throw Failure("--animate names the property " + name + " twice");
   // As if set: this refuses what is no number, and numbers that the property does not take.
   for (const std::string &value : {line.substr(colon + 1), line.substr(equals + 1, colon - equals - 1)})
     set_property(element, name + "=" + value);
@@ -140,7 +144,6 @@ void animate(GstElement *element, const std::string &line) {
   g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
   auto *points = GST_TIMED_VALUE_CONTROL_SOURCE(source);
   gst_timed_value_control_source_set(points, 0, g_ascii_strtod(line.c_str() + equals + 1, nullptr));
-  auto *filter = GST_OBJECT(element);
   gst_object_add_control_binding(filter, gst_direct_control_binding_new_absolute(filter, name.c_str(), source));
   gst_object_unref(source);  // the binding keeps it
   const Owned<GstPad> pad(gst_element_get_static_pad(element, "sink"));
@@ -154,7 +157,7 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options) {
   Owned<GstElement> filter = find(bin, "cudaconv");
   if (!options.preset.empty()) load_preset(filter.get(), options.preset);
   for (const std::string &setting : options.properties) set_property(filter.get(), setting);
-  if (!options.animate.empty()) animate(filter.get(), options.animate);
+  for (const std::string &animation : options.animations) animate(filter.get(), animation);
   return filter;
 }
 
@@ -418,7 +421,7 @@ void run(const Options &options) {
   const bool of_pictures = folder || (is_picture(options.output) && is_picture(options.input));
   if (options.at >= 0 && (of_pictures || !is_picture(options.output)))
     throw Failure("--at is for a picture of a video: name a video, and -o FILE.png");
-  if (of_pictures && !options.animate.empty()) throw Failure("--animate is for a video, not for pictures");
+  if (of_pictures && !options.animations.empty()) throw Failure("--animate is for a video, not for pictures");
   if (folder) {
     if (options.output.empty() || options.output == "none" || is_picture(options.output) ||
         is_video_file(options.output))
