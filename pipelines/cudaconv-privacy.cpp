@@ -7,9 +7,11 @@
 //   cudaconv-privacy clip.mp4 -o hidden.rgb mask=gauss           bare RGB frames, with other settings
 //   cudaconv-privacy clip.mp4 --region=40,60,120,90              a rectangle, marked by hand, instead of faces
 //
-// At the end it says how many faces were found in how many frames. cudaconv-privacy.py is the same program in Python.
+// At the end it says how many faces were found in how many frames. Settings that would hide nothing are an error.
+// cudaconv-privacy.py is the same program in Python.
 #include <gst/video/video.h>
 
+#include <algorithm>
 #include <clocale>
 #include <cstdio>
 #include <cstring>
@@ -27,14 +29,21 @@ constexpr char kCascade[] = "/usr/share/opencv4/haarcascades/haarcascade_frontal
 // The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
 const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2",
                                  "roi-hold=500000000"};
+// The side of the smallest face that the detector looks for, in pixels: facedetect's own default.
+constexpr guint kSmallestFace = 30;
 
 struct Rectangle {
   guint x, y, width, height;
 };
 
+struct Marks {
+  const char *type;  // of the metas
+  std::vector<Rectangle> regions;
+};
+
 struct Options {
   std::string input, output, cascade = kCascade;
-  std::vector<Rectangle> regions;
+  Marks by_hand = {"by-hand", {}};
   std::vector<std::string> properties;  // each as "name=value"
   bool quiet = false;
 };
@@ -71,7 +80,7 @@ Options parse_options(int &argc, char **&argv) {
   gboolean quiet = FALSE;
   const GOptionEntry entries[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
-       "write a video (.webm, .mkv, .mp4); other names get bare RGB frames (default: a window)", "FILE"},
+       "write a video (.webm, .mkv, .mp4) or bare RGB frames (.rgb, a pipe; default: a window)", "FILE"},
       {"region", 0, 0, G_OPTION_ARG_STRING_ARRAY, &regions, "hide this rectangle instead of faces", "X,Y,W,H"},
       {"cascade", 0, 0, G_OPTION_ARG_FILENAME, &cascade, "a cascade file of OpenCV: what to find", "FILE"},
       {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print no progress and no counts", nullptr},
@@ -89,7 +98,7 @@ Options parse_options(int &argc, char **&argv) {
   options.input = rest[0];
   options.properties.assign(std::begin(kSettings), std::end(kSettings));
   for (gchar **word = rest + 1; *word; word++) options.properties.push_back(*word);
-  for (gchar **text = regions; text && *text; text++) options.regions.push_back(rectangle_of(*text));
+  for (gchar **text = regions; text && *text; text++) options.by_hand.regions.push_back(rectangle_of(*text));
   if (output) options.output = output;
   if (cascade) options.cascade = cascade;
   options.quiet = quiet;
@@ -97,33 +106,67 @@ Options parse_options(int &argc, char **&argv) {
   g_free(cascade);
   g_strfreev(regions);
   g_strfreev(rest);
-  if (options.regions.empty()) check_detector(options.cascade);
+  if (options.by_hand.regions.empty()) check_detector(options.cascade);
   return options;
 }
 
 // Marks regions on a buffer as any element upstream may do; an application with a detector of its own calls that here.
-GstPadProbeReturn mark(GstPad *, GstPadProbeInfo *info, gpointer regions) {
+GstPadProbeReturn mark(GstPad *, GstPadProbeInfo *info, gpointer data) {
+  const auto *marks = static_cast<const Marks *>(data);
   // Metas may be added only to a writable buffer. A buffer that others hold is copied, without its pixels.
   GstBuffer *buffer = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
-  for (const Rectangle &r : *static_cast<const std::vector<Rectangle> *>(regions))
-    gst_buffer_add_video_region_of_interest_meta(buffer, "by-hand", r.x, r.y, r.width, r.height);
+  for (const Rectangle &r : marks->regions)
+    gst_buffer_add_video_region_of_interest_meta(buffer, marks->type, r.x, r.y, r.width, r.height);
   GST_PAD_PROBE_INFO_DATA(info) = buffer;
   return GST_PAD_PROBE_OK;
 }
 
 // Refuses frames that a region does not touch: a mistake in its numbers would show what is to be hidden. The caps alone
 // do not tell: a clip that is turned has another size before its first frame.
-GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *, gpointer regions) {
+GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *, gpointer by_hand) {
   const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
   GstVideoInfo video;
   if (!caps || !gst_video_info_from_caps(&video, caps.get())) return GST_PAD_PROBE_OK;
-  for (const Rectangle &r : *static_cast<const std::vector<Rectangle> *>(regions)) {
+  for (const Rectangle &r : static_cast<const Marks *>(by_hand)->regions) {
     if (r.x < static_cast<guint>(video.width) && r.y < static_cast<guint>(video.height)) continue;
     const Owned<gchar> text(g_strdup_printf("--region=%u,%u,%u,%u is outside the picture of %dx%d", r.x, r.y, r.width,
                                             r.height, video.width, video.height));
     post_failure(GST_ELEMENT(GST_OBJECT_PARENT(pad)), text.get());
     return GST_PAD_PROBE_DROP;
   }
+  return GST_PAD_PROBE_OK;
+}
+
+// facedetect takes three bytes for each pixel of a row for the stride. Where rows are padded, as RGB is at widths that
+// 4 does not divide, it sees a slanted picture without a face. It gets a copy without padding, whose stride is in its
+// GstVideoMeta: the elements behind read it right, and nothing is cut off or scaled.
+GstPadProbeReturn pack_rows(GstPad *pad, GstPadProbeInfo *info, gpointer) {
+  const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+  GstBuffer *const buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+  GstVideoInfo video;
+  GstVideoFrame frame;
+  if (!caps || !gst_video_info_from_caps(&video, caps.get()) ||
+      !gst_video_frame_map(&frame, &video, buffer, GST_MAP_READ)) {
+    post_failure(GST_ELEMENT(GST_OBJECT_PARENT(pad)), "the detector cannot read a frame");
+    return GST_PAD_PROBE_DROP;
+  }
+  gint stride[GST_VIDEO_MAX_PLANES] = {3 * video.width};
+  gsize offset[GST_VIDEO_MAX_PLANES] = {};
+  if (GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0) != stride[0]) {
+    const gsize row = stride[0];
+    GstBuffer *packed = gst_buffer_new_allocate(nullptr, row * video.height, nullptr);
+    const auto *from = static_cast<const guint8 *>(GST_VIDEO_FRAME_PLANE_DATA(&frame, 0));
+    for (int y = 0; y < video.height; y++, from += GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0))
+      gst_buffer_fill(packed, y * row, from, row);
+    gst_buffer_copy_into(packed, buffer,
+                         GstBufferCopyFlags(GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS | GST_BUFFER_COPY_META),
+                         0, -1);  // metas of the memory, such as the old strides, stay behind
+    gst_buffer_add_video_meta_full(packed, frame.flags, GST_VIDEO_FORMAT_RGB, video.width, video.height, 1, offset,
+                                   stride);
+    GST_PAD_PROBE_INFO_DATA(info) = packed;
+  }
+  gst_video_frame_unmap(&frame);
+  if (GST_PAD_PROBE_INFO_BUFFER(info) != buffer) gst_buffer_unref(buffer);
   return GST_PAD_PROBE_OK;
 }
 
@@ -154,33 +197,160 @@ struct Counts {
   }
 };
 
+void add_probe(GstElement *element, GstPadProbeCallback probe, gconstpointer data) {
+  const Owned<GstPad> pad(gst_element_get_static_pad(element, "sink"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, probe, const_cast<gpointer>(data), nullptr);
+}
+
+// ---- A trial of the settings ----------------------------------------------------------------------------------------
+
+// The picture of the trial: noise, which every filter that hides something changes.
+constexpr guint kTrialWidth = 640, kTrialHeight = 480;
+
+// The frame that a fakesink had last, mapped for reading.
+class LastFrame {
+ public:
+  explicit LastFrame(GstElement *sink) {
+    GstSample *sample = nullptr;
+    g_object_get(sink, "last-sample", &sample, nullptr);
+    sample_.reset(sample);
+    GstVideoInfo video;
+    mapped_ = sample && gst_video_info_from_caps(&video, gst_sample_get_caps(sample)) &&
+              gst_video_frame_map(&frame_, &video, gst_sample_get_buffer(sample), GST_MAP_READ);
+  }
+  ~LastFrame() {
+    if (mapped_) gst_video_frame_unmap(&frame_);
+  }
+  LastFrame(const LastFrame &) = delete;
+  bool mapped() const { return mapped_; }
+  gsize pixel() const { return GST_VIDEO_FRAME_COMP_PSTRIDE(&frame_, 0); }  // bytes
+  const guint8 *at(guint x, guint y) const {
+    return static_cast<const guint8 *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, 0)) +
+           y * GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, 0) + x * pixel();
+  }
+
+ private:
+  Owned<GstSample> sample_;
+  GstVideoFrame frame_;
+  bool mapped_;
+};
+
+bool differ(const LastFrame &a, const LastFrame &b, const Rectangle &r) {
+  for (guint y = r.y; y < r.y + r.height; y++)
+    if (std::memcmp(a.at(r.x, y), b.at(r.x, y), r.width * a.pixel())) return true;
+  return false;
+}
+
+// Sends a picture with marked regions, which lie within it, through a cudaconv with the settings. Returns whether they
+// change at least a pixel of each region; or, with roi-invert and `by_hand`, of the rest.
+bool change(const std::vector<std::string> &settings, const char *format, const Marks &marks, bool by_hand) {
+  Owned<GstElement> pipeline = make_pipeline(
+      "videotestsrc pattern=snow num-buffers=1 ! video/x-raw,width=" + std::to_string(kTrialWidth) +
+      ",height=" + std::to_string(kTrialHeight) + ",format=" + format +
+      " ! tee name=both ! queue ! fakesink name=before both. ! queue ! cudaconv name=hider ! fakesink name=after");
+  const Owned<GstElement> hider = find(pipeline.get(), "hider");
+  for (const std::string &setting : settings) set_property(hider.get(), setting);
+  g_object_set(hider.get(), "iterations", 1, nullptr);  // what changes nothing once never does
+  gboolean inverted = FALSE;
+  g_object_get(hider.get(), "roi-invert", &inverted, nullptr);
+  add_probe(hider.get(), mark, &marks);
+  const AtOnce trying;
+  gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
+  const Owned<GstBus> bus(gst_element_get_bus(pipeline.get()));
+  GstMessage *message =
+      gst_bus_timed_pop_filtered(bus.get(), GST_CLOCK_TIME_NONE, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  const bool failed = GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR;
+  const std::string text = failed ? message_text(message, gst_message_parse_error) : "";
+  gst_message_unref(message);
+  bool changed = false;
+  if (!failed) {
+    const LastFrame before(find(pipeline.get(), "before").get()), after(find(pipeline.get(), "after").get());
+    const auto changes = [&](const Rectangle &r) { return differ(before, after, r); };
+    changed = !after.mapped() ||  // a frame that is dropped shows nothing
+              (by_hand && inverted ? changes({0, 0, kTrialWidth, kTrialHeight})
+                                   : std::all_of(marks.regions.begin(), marks.regions.end(), changes));
+  }
+  gst_element_set_state(pipeline.get(), GST_STATE_NULL);
+  if (failed) throw Failure(text);
+  return changed;
+}
+
+// The settings in force: a later one replaces an earlier one of the same name.
+std::vector<std::string> in_force(const Options &options) {
+  std::vector<std::string> settings;
+  for (const std::string &setting : options.properties) {
+    const std::string name = setting.substr(0, setting.find('=') + 1);
+    settings.erase(std::remove_if(settings.begin(), settings.end(),
+                                  [&](const std::string &other) { return other.compare(0, name.size(), name) == 0; }),
+                   settings.end());
+    settings.push_back(setting);
+  }
+  return settings;
+}
+
+// Throws Failure where the settings would leave a face, or a region of the command line, as it is.
+void check_settings(const Options &options) {
+  const std::vector<std::string> settings = in_force(options);
+  std::string with = " with";
+  for (const std::string &setting : settings) with += " " + setting;
+  if (options.by_hand.regions.empty()) {
+    Marks faces = {"face", {}};  // the smallest ones, everywhere: corners, edges and middle
+    for (const guint y : {0u, 1u, 2u})
+      for (const guint x : {0u, 1u, 2u})
+        faces.regions.push_back({x * (kTrialWidth - kSmallestFace) / 2, y * (kTrialHeight - kSmallestFace) / 2,
+                                 kSmallestFace, kSmallestFace});
+    if (!change(settings, "RGB", faces, false)) throw Failure("nothing would be hidden: faces stay as they are" + with);
+    return;
+  }
+  // The format is not known yet. Grey is the one in which luma=copy leaves everything.
+  for (const Rectangle &r : options.by_hand.regions) {
+    const guint width = std::min(r.width, kTrialWidth / 2), height = std::min(r.height, kTrialHeight / 2);
+    if (!change(settings, "GRAY8", {options.by_hand.type, {{kTrialWidth / 4, kTrialHeight / 4, width, height}}},
+                true)) {
+      const Owned<gchar> what(
+          g_strdup_printf("nothing would be hidden: --region=%u,%u,%u,%u stays as it is", r.x, r.y, r.width, r.height));
+      throw Failure(what.get() + with);
+    }
+  }
+}
+
+// ---- The program ----------------------------------------------------------------------------------------------------
+
 // Sets up the elements in a bin or pipeline, and returns its cudaconv.
 Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts) {
   Owned<GstElement> hider = find(bin, "hider");
   for (const std::string &setting : options.properties) set_property(hider.get(), setting);
-  const Owned<GstPad> pad(gst_element_get_static_pad(hider.get(), "sink"));
-  if (options.regions.empty())
-    g_object_set(find(bin, "detector").get(), "profile", options.cascade.c_str(), nullptr);
-  else
-    for (const auto probe : {check_regions, mark})
-      gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, probe,
-                        const_cast<std::vector<Rectangle> *>(&options.regions), nullptr);
-  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, Counts::count, counts, nullptr);
+  if (options.by_hand.regions.empty()) {
+    const Owned<GstElement> detector = find(bin, "detector");
+    g_object_set(detector.get(), "profile", options.cascade.c_str(), "min-size-width", kSmallestFace, "min-size-height",
+                 kSmallestFace, nullptr);
+    add_probe(detector.get(), pack_rows, nullptr);
+  } else {
+    for (const auto probe : {check_regions, mark}) add_probe(hider.get(), probe, &options.by_hand);
+  }
+  add_probe(hider.get(), Counts::count, counts);
   return hider;
+}
+
+// Throws Failure where the program does not write such a file.
+void check_name(const std::string &name, const OutputFile &file) {
+  const bool is_file = file.part() != name;  // not a pipe, a device or the standard output
+  if (is_file && !is_video_file(name) && !has_suffix(name, ".rgb"))
+    throw Failure("the output is a file that ends in .webm, .mkv or .mp4, or in .rgb for bare RGB frames, not as " +
+                  name + " does");
 }
 
 void hide(const Options &options) {
   std::string line = "videoconvert ! videoflip name=flip video-direction=auto ! ";  // detectors find upright faces
   // facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles around
-  // them.
-  if (options.regions.empty()) line += "facedetect name=detector display=false updates=none ! videoconvert ! ";
+  // them. No converter is between it and cudaconv: that may ask for padded rows.
+  if (options.by_hand.regions.empty()) line += "facedetect name=detector display=false updates=none ! ";
   line += "cudaconv name=hider";
   Counts counts;
   if (options.output.empty()) check_display();
-  for (const char *picture : {".png", ".jpg", ".jpeg"})
-    if (has_suffix(options.output, picture))
-      throw Failure("this program writes videos and bare RGB frames, no pictures");
   OutputFile file(options.output, options.input);
+  if (!options.output.empty()) check_name(options.output, file);
+  check_settings(options);
   Owned<GstElement> pipeline, hider;
   if (options.output.empty() || is_video_file(options.output)) {
     Owned<GstElement> filter = make_bin(line);
@@ -203,7 +373,7 @@ void hide(const Options &options) {
   runner.play();
   runner.stop();
   if (!options.output.empty()) file.complete();
-  if (!options.quiet) counts.print(file.report(), options.regions.empty() ? "face" : "region");
+  if (!options.quiet) counts.print(file.report(), options.by_hand.regions.empty() ? "face" : "region");
   runner.check_interruption();
 }
 

@@ -7,26 +7,33 @@
   cudaconv-privacy.py -o hidden.rgb clip.mp4 mask=gauss roi-scale=0.2    bare RGB frames, with other settings
   cudaconv-privacy.py --region=40,60,120,90 clip.mp4                     a rectangle, marked by hand, instead of faces
 
-At the end it prints how many faces it found in how many frames. cudaconv-privacy.cpp keeps the sound. This program
-needs python3-gi and gir1.2-gstreamer-1.0.
+At the end it prints how many faces it found in how many frames. Settings that would hide nothing are an error.
+cudaconv-privacy.cpp keeps the sound. This program needs python3-gi and gir1.2-gstreamer-1.0.
 """
 import argparse
 import collections
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import sys
 import threading
 
-import gi
-
-gi.require_version("Gst", "1.0")
-from gi.repository import GLib, GObject, Gst  # noqa: E402
+try:
+    import gi
+    gi.require_version("Gst", "1.0")
+    from gi.repository import GLib, GObject, Gst
+except (AttributeError, ImportError, ValueError) as e:  # other packages install parts of gi
+    sys.exit(f"cudaconv-privacy: GStreamer's bindings for Python are missing: "
+             f"install python3-gi and gir1.2-gstreamer-1.0 ({e})")
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
 # The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
 SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "roi-hold=500000000"]
+SMALLEST_FACE = 30  # the side of the smallest face that the detector looks for, in pixels: facedetect's own default
+BY_HAND = b"by-hand"  # the type of the regions of the command line
+TRIAL = 640, 480  # the size of the picture that shows what the settings do
 
 
 class Failure(Exception):
@@ -46,7 +53,7 @@ def rectangle_of(text):
 
 def parse_options():
     parser = argparse.ArgumentParser(description="Hides faces in a video.")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write .webm, or else bare RGB frames")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write .webm, or bare RGB frames (.rgb, a pipe)")
     parser.add_argument("--region", metavar="X,Y,W,H", action="append", type=rectangle_of,
                         help="hide this instead of faces")
     parser.add_argument("--cascade", metavar="FILE", default=CASCADE, help="what OpenCV is to find")
@@ -60,22 +67,26 @@ def parse_options():
 
 
 def set_value(hider, spec, text):
-    """Returns false where the property does not take this value: Gst.util_set_object_arg() does not say so."""
-    kind = spec.value_type
-    if kind == GObject.TYPE_BOOLEAN:
-        if text.lower() not in ("true", "false", "yes", "no", "1", "0"):
-            return False
-    elif kind != GObject.TYPE_STRING and not kind.is_a(GObject.TYPE_ENUM):
-        if "_" in text or not text.isascii():  # numbers of Python alone
-            return False
-        try:
-            number = float(text) if kind == GObject.TYPE_DOUBLE else int(text)
-        except ValueError:
-            return False
-        if not spec.minimum <= number <= spec.maximum:
-            return False
-    Gst.util_set_object_arg(hider, spec.name, text)
-    return not kind.is_a(GObject.TYPE_ENUM) or hider.get_property(spec.name).value_nick == text
+    """Sets a property as gst-launch-1.0 does. Returns false where the property does not take this value.
+
+    Gst.util_set_object_arg() does not say so. A structure reads a value of any type, but lets large numbers wrap around.
+    """
+    if spec.value_type == GObject.TYPE_STRING:
+        Gst.util_set_object_arg(hider, spec.name, text)
+        return True
+    try:
+        one = re.fullmatch(r"[\w.+-]+", text, re.ASCII)
+        read = one and Gst.Structure.from_string(f"read, value=({spec.value_type.name}){text}")
+    except TypeError:
+        read = None
+    if not read:
+        return False
+    structure = read[0] if isinstance(read, tuple) else read
+    number, rest = GLib.ascii_strtod(text)
+    if hasattr(spec, "minimum") and not rest and not spec.minimum <= number <= spec.maximum:
+        return False
+    hider.set_property(spec.name, structure.get_value("value"))
+    return True
 
 
 def set_property(hider, setting):
@@ -93,7 +104,7 @@ def c_function(library, name, *arguments):
     return function
 
 
-def make_marker(regions):
+def make_marker(kind, regions):
     """Makes a pad probe that marks regions; an application with a detector of its own calls that there.
 
     Metas may be added only to a writable buffer. A buffer that Python knows is not writable, since Python holds it too:
@@ -106,7 +117,7 @@ def make_marker(regions):
     def mark(_pad, info):
         info.data = make_writable(info.data)
         for rectangle in regions:
-            add_meta(info.data, b"by-hand", *rectangle)
+            add_meta(info.data, kind, *rectangle)
         return Gst.PadProbeReturn.OK
 
     return mark
@@ -127,17 +138,20 @@ def check_time(pad, info):
     return Gst.PadProbeReturn.OK
 
 
+def size_of(pad):
+    structure = pad.get_current_caps().get_structure(0)
+    # python3-gst-1.0 of GStreamer 1.26 wraps the structure in a context manager.
+    with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as size:
+        return size.get_value("width"), size.get_value("height")
+
+
 def make_checker(regions):
     """Makes a pad probe that refuses frames that a region does not touch: its numbers are wrong.
 
     The caps alone do not tell: a clip that is turned has another size before its first frame.
     """
     def check(pad, _info):
-        caps = pad.get_current_caps()
-        structure = caps.get_structure(0)
-        # python3-gst-1.0 of GStreamer 1.26 wraps the structure in a context manager.
-        with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as size:
-            width, height = size.get_value("width"), size.get_value("height")
+        width, height = size_of(pad)
         for region in regions:
             if region[0] >= width or region[1] >= height:
                 text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"
@@ -145,6 +159,57 @@ def make_checker(regions):
         return Gst.PadProbeReturn.OK
 
     return check
+
+
+class VideoMeta(ctypes.Structure):
+    """GstVideoMeta as in gst/video/gstvideometa.h, as far as it is read here."""
+    _fields_ = [("meta", ctypes.c_void_p * 2), ("buffer", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("format", ctypes.c_int), ("id", ctypes.c_int), ("width", ctypes.c_uint), ("height", ctypes.c_uint),
+                ("n_planes", ctypes.c_uint), ("offset", ctypes.c_size_t * 4), ("stride", ctypes.c_int * 4)]
+
+
+def make_packer():
+    """Makes a pad probe that takes the padding out of rows of RGB.
+
+    facedetect takes three bytes for each pixel of a row for the stride. Where rows are padded, as RGB is at widths that
+    4 does not divide, it sees a slanted picture without a face. It gets a copy without padding, whose stride is in its
+    GstVideoMeta: the elements behind read it right, and nothing is cut off or scaled.
+    """
+    rgb, copy_all_but_memory = 15, 1 | 2 | 4  # GST_VIDEO_FORMAT_RGB; GST_BUFFER_COPY_FLAGS, _TIMESTAMPS and _META
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    core, video = "libgstreamer-1.0.so.0", "libgstvideo-1.0.so.0"
+    meta_of = c_function(video, "gst_buffer_get_video_meta", pointer)
+    meta_of.restype = ctypes.POINTER(VideoMeta)
+    extract = c_function(core, "gst_buffer_extract", pointer, size, pointer, size)
+    new_buffer = c_function(core, "gst_buffer_new_allocate", pointer, size, pointer)
+    fill = c_function(core, "gst_buffer_fill", pointer, size, ctypes.c_char_p, size)
+    copy_into = c_function(core, "gst_buffer_copy_into", pointer, pointer, ctypes.c_int, size, size)
+    add_meta = c_function(video, "gst_buffer_add_video_meta_full", pointer, *[ctypes.c_int] * 2, *[ctypes.c_uint] * 3,
+                          size * 4, ctypes.c_int * 4)
+    unref = c_function(core, "gst_mini_object_unref", pointer)
+
+    def pack(pad, info):
+        width, height = size_of(pad)
+        meta, row = meta_of(info.data), 3 * width
+        offset, stride = (meta.contents.offset[0], meta.contents.stride[0]) if meta else (0, (row + 3) & ~3)
+        if stride == row:
+            return Gst.PadProbeReturn.OK
+        if stride < row:
+            return refuse(pad, "the detector cannot read a frame")
+        padded = ctypes.create_string_buffer(height * stride)
+        extract(info.data, offset, padded, height * stride)
+        view = memoryview(padded)
+        rows = b"".join(view[at:at + row] for at in range(0, height * stride, stride))
+        packed = new_buffer(None, len(rows), None)
+        fill(packed, 0, rows, len(rows))
+        copy_into(packed, info.data, copy_all_but_memory, 0, ctypes.c_size_t(-1).value)
+        flags = meta.contents.flags if meta else 0
+        add_meta(packed, flags, rgb, width, height, 1, (size * 4)(), (ctypes.c_int * 4)(row))
+        unref(info.data)
+        info.data = packed
+        return Gst.PadProbeReturn.OK
+
+    return pack
 
 
 def count_regions(counts):
@@ -184,10 +249,11 @@ def part_of(options):
         return None
     if os.path.isdir(options.output):
         raise Failure(f"{options.output} is a folder, not a file to write")
-    if options.output.lower().endswith((".mkv", ".mp4", ".png", ".jpg", ".jpeg")):
-        raise Failure("this program writes .webm, or else bare RGB frames; the program in C++ writes .mkv and .mp4")
     if is_stdout(options.output) or os.path.exists(options.output) and not os.path.isfile(options.output):
         return options.output
+    if not options.output.lower().endswith((".webm", ".rgb")):
+        raise Failure("the output is a file that ends in .webm, or in .rgb for bare RGB frames, not as "
+                      f"{options.output} does; the program in C++ writes .mkv and .mp4")
     options.target = os.path.realpath(options.output)  # a link stays one
     if os.path.exists(options.target) and os.path.exists(options.file) and os.path.samefile(options.target, options.file):
         raise Failure("the output is the input: name another file")
@@ -210,15 +276,78 @@ def check_detector(cascade):
         raise Failure(f"{cascade} is no cascade of OpenCV, or not the whole file")
 
 
-def make_pipeline(options, part, counts):
+def last_frame(pipeline, name):
+    """The bytes of the last frame of a fakesink; nothing where no frame came."""
+    sample = pipeline.get_by_name(name).get_property("last-sample")
+    buffer = sample and sample.get_buffer()
+    return buffer.extract_dup(0, buffer.get_size()) if buffer else b""
+
+
+def changes(settings, pixels, kind, regions):
+    """Sends a picture of noise with marked regions, which lie within it, through a cudaconv with the settings.
+
+    Returns whether they change at least a pixel of each region; or, with roi-invert and regions by hand, of the rest.
+    """
+    pipeline = Gst.parse_launch(
+        f"videotestsrc pattern=snow num-buffers=1 ! video/x-raw,format={pixels},width={TRIAL[0]},height={TRIAL[1]} ! "
+        "tee name=both ! queue ! fakesink name=before both. ! queue ! cudaconv name=hider ! fakesink name=after")
+    hider = pipeline.get_by_name("hider")
+    for setting in settings:
+        set_property(hider, setting)
+    hider.set_property("iterations", 1)  # what changes nothing once never does
+    hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(kind, regions))
+    pipeline.set_state(Gst.State.PLAYING)
+    message = None
+    while not message:  # Python sees Ctrl-C between two waits
+        message = pipeline.get_bus().timed_pop_filtered(Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+    before, after = last_frame(pipeline, "before"), last_frame(pipeline, "after")
+    inverted = hider.get_property("roi-invert")
+    pipeline.set_state(Gst.State.NULL)
+    if message.type == Gst.MessageType.ERROR:
+        error, details = message.parse_error()
+        raise Failure(f"{error.message}\n{details}" if details else error.message)
+    if not after:  # a frame that is dropped shows nothing
+        return True
+    if kind == BY_HAND and inverted:
+        return before != after
+    pixel = len(before) // (TRIAL[0] * TRIAL[1])
+
+    def changed(x, y, width, height):
+        rows = (slice((row * TRIAL[0] + x) * pixel, (row * TRIAL[0] + x + width) * pixel)
+                for row in range(y, y + height))
+        return any(before[row] != after[row] for row in rows)
+
+    return all(changed(*region) for region in regions)
+
+
+def check_settings(options):
+    """Fails where the settings would leave a face, or a region of the command line, as it is."""
+    settings = {}
+    for setting in SETTINGS + options.settings:
+        name = setting.partition("=")[0]
+        settings.pop(name, None)
+        settings[name] = setting  # a later one replaces an earlier one
+    settings = list(settings.values())
     if not options.region:
-        check_detector(options.cascade)
+        side = SMALLEST_FACE  # everywhere: in corners, at edges and in the middle
+        faces = [(x * (TRIAL[0] - side) // 2, y * (TRIAL[1] - side) // 2, side, side) for y in range(3) for x in range(3)]
+        if not changes(settings, "RGB", b"face", faces):
+            raise Failure(f"nothing would be hidden: faces stay as they are with {' '.join(settings)}")
+    # The format is not known yet. Grey is the one in which luma=copy leaves everything.
+    for region in options.region or ():
+        within = (TRIAL[0] // 4, TRIAL[1] // 4, min(region[2], TRIAL[0] // 2), min(region[3], TRIAL[1] // 2))
+        if not changes(settings, "GRAY8", BY_HAND, [within]):
+            raise Failure(f"nothing would be hidden: --region={','.join(map(str, region))} stays as it is with "
+                          f"{' '.join(settings)}")
+
+
+def make_pipeline(options, part, counts):
     line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! videoconvert ! "
     line += "videoflip video-direction=auto ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
-        # around them.
-        line += "facedetect name=detector display=false updates=none ! videoconvert ! "
+        # around them. No converter is between it and cudaconv: that may ask for padded rows.
+        line += "facedetect name=detector display=false updates=none ! "
     line += "cudaconv name=hider ! videoconvert ! "
     if not options.output:
         line += "autovideosink"
@@ -233,9 +362,13 @@ def make_pipeline(options, part, counts):
     hider = pipeline.get_by_name("hider")
     if options.region:
         hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_checker(options.region))
-        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
+        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(BY_HAND, options.region))
     else:
-        pipeline.get_by_name("detector").set_property("profile", options.cascade)
+        detector = pipeline.get_by_name("detector")
+        detector.set_property("profile", options.cascade)
+        detector.set_property("min-size-width", SMALLEST_FACE)
+        detector.set_property("min-size-height", SMALLEST_FACE)
+        detector.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_packer())
     if pipeline.get_by_name("muxer"):
         hider.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, check_time)
     hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
@@ -300,6 +433,9 @@ def main():
         options, counts = parse_options(), collections.Counter()
         to_stdout = options.output and is_stdout(options.output)
         part = part_of(options)
+        if not options.region:
+            check_detector(options.cascade)
+        check_settings(options)
         interrupted = play(make_pipeline(options, part, counts), counts)
         if not counts:
             raise Failure("no frame came through the filter")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Compares manual pages and completion with the programs: run-manuals.sh COMPLETION PROGRAM PAGE [PROGRAM PAGE]...
+# Compares manual pages and completion with the programs, and pastes the command lines of the manuals into a shell:
+# run-manuals.sh COMPLETION PROGRAM PAGE [PROGRAM PAGE]...
 #
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 and GST_PRESET_PATH are the folders of plugin and presets.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -9,6 +10,7 @@ set -euo pipefail
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 
+top=$(realpath "$(dirname "$0")/../..")
 completion=$(realpath "$1")
 shift
 scratch=$(mktemp -d)
@@ -84,6 +86,36 @@ is_registered() { # PROGRAM...
   bash -c '. "$0"; complete -p "$@"' "$completion" "${@##*/}"
 }
 
+# Prints the command lines of a manual. In Markdown these are the indented blocks outside code fences, and each
+# property=value between backticks; in a manual page the examples.
+# shellcheck disable=SC2016  # the backticks are Markdown's
+commands_of() { # FILE
+  case $1 in
+    *.1) sed -n '/^\.RS/,/^\.RE/{/^\./!p}' "$1" | sed 's/\\-/-/g' ;;
+    *) sed '/^```/,/^```/d' "$1" | sed -n 's/^    //p'
+      sed '/^```/,/^```/d' "$1" | grep -oE '`[^`]+`' | tr -d '`' | grep -E '^[^|]*[a-z-]+=[^|]*$' ;;
+  esac
+}
+# Pastes lines into an interactive bash that finds no command, in an empty folder: it prints what it would run, each
+# word in quotes, and the errors of the shell itself.
+pasted() { # FILE
+  mkdir -p "$scratch/empty" && cd "$scratch/empty" || return
+  {
+    # shellcheck disable=SC2016  # the inner shell expands it
+    echo 'command_not_found_handle() { printf "run:"; printf " %q" "$@"; echo; }'
+    commands_of "$1"
+  } | env -i PATH=/nowhere HOME="$scratch/empty" TERM=dumb "$bash" --noprofile --norc -i 2>&1
+}
+bash=$(command -v bash)
+is_pasted() { # FILE: no word with ! is taken for a command of the history
+  pasted "$1" >"$scratch/pasted"
+  grep -cE '^run:|: No such file or directory$' "$scratch/pasted" && ! grep -E 'event not found|substitution failed' "$scratch/pasted"
+}
+keeps_exclamation() { # the words arrive
+  pasted "$top/README.md" | tee "$scratch/pasted" | grep -F 'staff'
+  grep -qF 'roi-type=\!staff' "$scratch/pasted"
+}
+
 programs=() pages=()
 while [ $# -gt 0 ]; do
   programs+=("$(realpath "$1")") pages+=("$(realpath "$2")")
@@ -91,7 +123,11 @@ while [ $# -gt 0 ]; do
 done
 program=${programs[0]}
 completed() { for path in "${programs[@]}"; do ! is_registered "$path" >/dev/null 2>&1 || echo "$path"; done; }
-echo "1..$((3 * ${#programs[@]} + $(completed | wc -l) + 5))"
+manuals=()
+for file in "$top"/{README.md,*/README.md,tests/*/README.md,pipelines/man/*.1}; do
+  [ -z "$(commands_of "$file")" ] || manuals+=("$file")
+done
+echo "1..$((3 * ${#programs[@]} + $(completed | wc -l) + 6 + ${#manuals[@]}))"
 for i in "${!programs[@]}"; do
   name=${programs[i]##*/}
   expect "$name: the page has the options of --help" same_options "${programs[i]}" "${pages[i]}"
@@ -103,5 +139,7 @@ expect "properties are completed" offers_properties
 expect "values of properties are completed" offers_values
 expect "files are completed" offers_files
 expect "presets are completed" offers_presets
+for file in "${manuals[@]}"; do expect "${file#"$top"/}: its lines can be pasted" is_pasted "$file"; done
+expect "words with an exclamation mark arrive" keeps_exclamation
 expect "bash knows the programs" is_registered cudaconv-play cudaconv-privacy cudaconv-tune
 finish

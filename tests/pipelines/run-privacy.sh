@@ -14,8 +14,9 @@ set -euo pipefail
 . "$(dirname "$0")/clips.sh"
 
 program=$(realpath "$1")
-script=$(realpath "$2")/pipelines/cudaconv-privacy.py
-face=$(realpath "$2")/pipelines/face.svg
+pipelines=$(realpath "$2")/pipelines
+script=$pipelines/cudaconv-privacy.py
+face=$pipelines/face.svg
 photo=$(realpath "$2")/tests/pipelines/face.jpg
 readme=$(realpath "$2")/README.md
 failing_close=$(realpath "$3")
@@ -62,23 +63,29 @@ for at in range(0, len(a), frame):
     assert 2 * count > sure[2] * sure[3], "only %d pixels were changed" % count
 END
 }
+plain() { # FILE [ELEMENTS]: the frames of a clip in plain.rgb, as the programs have them before the filter
+  local line="videoconvert ! videoflip video-direction=auto ! ${2:+$2 ! }cudaconv mask=identity ! videoconvert"
+  # shellcheck disable=SC2086  # a list of words
+  gst-launch-1.0 -q uridecodebin uri="file://$(realpath "$1")" ! queue ! $line ! video/x-raw,format=RGB \
+    ! filesink location=plain.rgb </dev/null
+}
 by_hand() { # COMMAND...: hides two rectangles, side by side, in each frame
   # roi-grow: a fifth of 50 pixels to the left, of 61 above and below, of 31 to the right
   "$@" --region=40,30,50,61 --region=90,30,31,61 -o hidden.rgb clip.mkv &&
-    "$@" --region=40,30,50,61 -o plain.rgb clip.mkv mask=identity &&
+    plain clip.mkv &&
     differs hidden.rgb plain.rgb 160 120 29 17 99 87 40 30 81 61
 }
 exactly_by_hand() { # COMMAND...
   "$@" --region=41,31,50,60 -o hidden.rgb clip.mkv roi-grow=0 && differs hidden.rgb plain.rgb 160 120 41 31 50 60
 }
 face() { # COMMAND...
-  "$@" -o hidden.rgb "$face" && "$@" -o plain.rgb "$face" mask=identity &&
+  "$@" -o hidden.rgb "$face" && plain "$face" "facedetect display=false updates=none" &&
     differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
 }
 turned() { # COMMAND...: a clip by a turned camera is upright, for the detector too
   make_turned_clip
   "$@" --region=41,121,50,30 -o hidden.rgb turned.mov roi-grow=0 &&
-    "$@" --region=41,121,50,30 -o plain.rgb turned.mov roi-grow=0 mask=identity &&
+    plain turned.mov &&
     differs hidden.rgb plain.rgb 120 160 41 121 50 30
 }
 of_readme() { # from a detailed picture, whose buffers have other references, into a file, with its region and without
@@ -206,9 +213,50 @@ shows_no_face() { # PROPERTY...
 }
 refuses() { # TEXT COMMAND...: does not exit with 0, prints TEXT, and writes no file
   local code=0 output
+  rm -f refused.rgb
   output=$("${@:2}" 2>&1) || code=$?
   echo "exit code $code: $output"
   [ "$code" != 0 ] && [[ $output == *"$1"* ]] && [ ! -s refused.rgb ]
+}
+hides_no_face() { # COMMAND...: settings that leave all faces, or those in a part of the picture, as they are
+  local settings
+  for settings in mask=identity roi-type=Face 'roi-type=!face' roi-invert=true "roi-scale=0 size=1" \
+    "mask=gauss roi-scale=0 sigma=0" "mask=unsharp amount=0" "mask=custom coefficients=1" "mask=median roi-scale=0 size=1" \
+    "mask=box roi-scale=0 size=1001 border=keep" "roi-meta=false roi=0,0,9,9" "roi-meta=false roi=9000,9000,9,9" \
+    "roi-type=Face roi=0,0,20%,20%"; do
+    # shellcheck disable=SC2086  # a list of settings
+    refuses "nothing would be hidden: faces stay as they are" "$@" -o refused.rgb "$face" $settings || return
+  done
+  "$@" -o hidden.rgb "$face" roi-type=face
+}
+hides_no_region() { # COMMAND...
+  local settings
+  for settings in mask=identity roi-type=face "roi-meta=false roi=0,0,9,9" luma=copy "mask=gauss roi-scale=0 sigma=0"; do
+    # shellcheck disable=SC2086  # a list of settings
+    refuses "nothing would be hidden: --region=40,30,50,61 stays as it is" \
+      "$@" --region=40,30,50,61 -o refused.rgb clip.mkv $settings || return
+  done
+  "$@" --region=40,30,50,61 -o hidden.rgb clip.mkv roi-invert=true roi-grow=0 && plain clip.mkv &&
+    ! cmp hidden.rgb plain.rgb # all but the region is hidden
+}
+refuses_names() { # COMMAND...: of containers that it does not write, and of pictures
+  local name
+  for name in refused.{mov,avi,ts,m4v,gif,PNG,jpg,mp3} refused; do
+    refuses ", not as $name does" "$@" --region=40,30,50,61 -o "$name" clip.mkv && [ ! -e "$name" ] || return
+  done
+}
+takes_values() { # as gst-launch-1.0 does
+  same_bytes --region=40,30,50,61 clip.mkv mask=fill fill-color=0xffff00ff roi-grow=2e-1 roi-hold=0x10 roi-invert=no \
+    roi-shape=1 roi=1,2,3,4 && plain clip.mkv && differs first.rgb plain.rgb 160 120 0 0 160 120 50 50 20 20
+}
+half_bindings() { # other packages install parts of gi: it can be imported, and has nothing in it
+  mkdir -p half/gi/overrides
+  touch half/gi/overrides/Atspi.py
+  local file
+  for file in cudaconv-privacy.py cluster/filter-video; do
+    refuses "install python3-gi and gir1.2-gstreamer-1.0" \
+      env PYTHONPATH="$PWD/half" /usr/bin/python3 -S "$pipelines/$file" --help || return
+  done
 }
 into_a_pipe() {
   mkfifo pipe.rgb
@@ -367,7 +415,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..80"
+echo "1..86"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -376,12 +424,20 @@ expect_unless "$no_python" "a clip by a turned camera, in Python" turned "$pytho
 expect_unless "$no_python" "the Python code of README.md" of_readme
 expect_unless "$no_python" "both without python3-gst-1.0" by_bare_bindings
 no_bindings=
-/usr/bin/python3 -c 'import gi' || no_bindings="no python3-gi"
+/usr/bin/python3 -c 'import gi; gi.require_version("Gst", "1.0")' 2>/dev/null ||
+  no_bindings="no GStreamer bindings for the system's Python (python3-gi, gir1.2-gstreamer-1.0)"
 expect_unless "$no_bindings" "the program in Python finds GStreamer's bindings" takes_bindings
+no_system_python=
+[ -x /usr/bin/python3 ] || no_system_python="no /usr/bin/python3"
+expect_unless "$no_system_python" "programs in Python name the packages of bindings that are not whole" half_bindings
 expect_unless "$no_python" "both programs make the same bytes" same_bytes --region=3,4,50,60 clip.mkv mask=gauss sigma=5 roi-scale=0
 expect_unless "$no_detector" "a face, in C++" face "$program"
 expect_unless "${no_detector:-$no_python}" "a face, in Python" face "$python" "$script"
 expect_unless "${no_detector:-$no_python}" "both programs hide the same face" same_bytes "$face"
+expect_unless "$no_detector" "settings that hide no face" hides_no_face "$program"
+expect_unless "${no_detector:-$no_python}" "in Python too" hides_no_face "$python" "$script"
+expect "settings that hide no region" hides_no_region "$program"
+expect_unless "$no_python" "in Python too" hides_no_region "$python" "$script"
 expect "a file with its sound" keeps_sound
 expect "no cover in a header of the sound" drops_covers cover.mkv covers.webm "METADATA_BLOCK_PICTURE="
 no_h264="no encoder for H.264 (gstreamer1.0-plugins-ugly)"
@@ -451,8 +507,9 @@ expect_unless "$no_python" "in Python too" refuses "folder.rgb is a folder" \
   "$python" "$script" --region=1,2,3,4 -o folder.rgb clip.mkv
 expect_unless "$no_python" "a container that Python does not write" refuses ".mkv and .mp4" \
   "$python" "$script" --region=1,2,3,4 -o refused.MP4 clip.mkv
-expect "a picture as the output" refuses "no pictures" "$program" --region=1,2,3,4 -o refused.PNG clip.mkv
-expect_unless "$no_python" "in Python too" refuses "bare RGB frames" "$python" "$script" --region=1,2,3,4 -o refused.jpg clip.mkv
+expect "names of other files" refuses_names "$program"
+expect_unless "$no_python" "in Python too" refuses_names "$python" "$script"
+expect_unless "$no_python" "values as gst-launch-1.0 reads them, in both" takes_values
 expect "values that a property does not take" refuses_values "$program"
 expect_unless "$no_python" "in Python too" refuses_values "$python" "$script"
 expect "a file that is cut off" keeps_earlier_output "$program"
