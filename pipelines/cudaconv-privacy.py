@@ -69,7 +69,7 @@ def parse_options():
 def set_value(hider, spec, text):
     """Sets a property as gst-launch-1.0 does. Returns false where the property does not take this value.
 
-    Gst.util_set_object_arg() does not say so. A structure reads a value of any type, but lets large numbers wrap around.
+    Gst.util_set_object_arg() does not say so. A structure reads values of any type, but large numbers wrap around.
     """
     if spec.value_type == GObject.TYPE_STRING:
         Gst.util_set_object_arg(hider, spec.name, text)
@@ -171,9 +171,9 @@ class VideoMeta(ctypes.Structure):
 def make_packer():
     """Makes a pad probe that takes the padding out of rows of RGB.
 
-    facedetect takes three bytes for each pixel of a row for the stride. Where rows are padded, as RGB is at widths that
-    4 does not divide, it sees a slanted picture without a face. It gets a copy without padding, whose stride is in its
-    GstVideoMeta: the elements behind read it right, and nothing is cut off or scaled.
+    facedetect takes three bytes for each pixel of a row for the stride. Where rows are padded, as RGB is at widths
+    that 4 does not divide, it sees a slanted picture without a face. It gets a copy without padding, whose stride is in
+    its GstVideoMeta: the elements behind read it right, and nothing is cut off or scaled.
     """
     rgb, copy_all_but_memory = 15, 1 | 2 | 4  # GST_VIDEO_FORMAT_RGB; GST_BUFFER_COPY_FLAGS, _TIMESTAMPS and _META
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
@@ -296,13 +296,16 @@ def changes(settings, pixels, kind, regions):
         set_property(hider, setting)
     hider.set_property("iterations", 1)  # what changes nothing once never does
     hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(kind, regions))
-    pipeline.set_state(Gst.State.PLAYING)
-    message = None
-    while not message:  # Python sees Ctrl-C between two waits
-        message = pipeline.get_bus().timed_pop_filtered(Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR)
-    before, after = last_frame(pipeline, "before"), last_frame(pipeline, "after")
-    inverted = hider.get_property("roi-invert")
-    pipeline.set_state(Gst.State.NULL)
+    try:
+        pipeline.set_state(Gst.State.PLAYING)
+        message = None
+        while not message:  # Python sees Ctrl-C between two waits
+            ends = Gst.MessageType.EOS | Gst.MessageType.ERROR
+            message = pipeline.get_bus().timed_pop_filtered(Gst.SECOND // 5, ends)
+        before, after = last_frame(pipeline, "before"), last_frame(pipeline, "after")
+        inverted = hider.get_property("roi-invert")
+    finally:
+        pipeline.set_state(Gst.State.NULL)
     if message.type == Gst.MessageType.ERROR:
         error, details = message.parse_error()
         raise Failure(f"{error.message}\n{details}" if details else error.message)
@@ -330,7 +333,8 @@ def check_settings(options):
     settings = list(settings.values())
     if not options.region:
         side = SMALLEST_FACE  # everywhere: in corners, at edges and in the middle
-        faces = [(x * (TRIAL[0] - side) // 2, y * (TRIAL[1] - side) // 2, side, side) for y in range(3) for x in range(3)]
+        right, bottom = TRIAL[0] - side, TRIAL[1] - side
+        faces = [(x, y, side, side) for y in (0, bottom // 2, bottom) for x in (0, right // 2, right)]
         if not changes(settings, "RGB", b"face", faces):
             raise Failure(f"nothing would be hidden: faces stay as they are with {' '.join(settings)}")
     # The format is not known yet. Grey is the one in which luma=copy leaves everything.
