@@ -256,7 +256,7 @@ constexpr Property kProperties[] = {
     property<ROI(types)>(
         "roi-type", "Types of metas",
         "With roi-meta, only regions of these types (roi_type, label, or class or value of a segmentation mask), "
-        "comma-separated: \"face,plate\". \"!staff\" excludes a type; unset = all types.",
+        "comma-separated: face,plate. !staff excludes a type; unset = all types.",
         kPlaying),
     property<ROI(grow)>("roi-grow", "Growth of regions",
                         "Enlarge each region by this fraction of its width left and right, and of its height above and "
