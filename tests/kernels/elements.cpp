@@ -80,7 +80,8 @@ int sample_at(const PlaneLayout &layout, const FrameView &frame, int c, int x, i
   const PlaneView &view = frame.plane[layout.memory_plane];
   const size_t container = layout.first + static_cast<size_t>(x) * layout.step + layout.channel[c].offset;
   const uint8_t *const at = view.data + y * view.pitch + container * layout.bytes_per_container();
-  const int value = layout.container == Container::U8 ? *at : at[0] | at[1] << 8;
+  const bool big = layout.container == Container::U16BE;
+  const int value = layout.container == Container::U8 ? *at : at[big ? 1 : 0] | at[big ? 0 : 1] << 8;
   return value >> layout.channel[c].shift & ((1 << layout.channel[c].depth) - 1);
 }
 
@@ -193,7 +194,10 @@ int run() {
   test(*cpu, cuda.get(), "NV12", 420, 90);
   test(*cpu, cuda.get(), "v308", 290, 34);
   test(*cpu, cuda.get(), "P010_10LE", 280, 66);
+  // Of both byte orders: ARGB64 has the machine's.
   test(*cpu, cuda.get(), "ARGB64", 600, 40);
+  test(*cpu, cuda.get(), "GRAY16_BE", 90, 40);
+  test(*cpu, cuda.get(), "GRAY16_LE", 90, 40);
   std::printf("%d checks, %d failed\n", checks, failures);
   return failures != 0;
 }
