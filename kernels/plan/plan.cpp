@@ -218,7 +218,11 @@ class Builder {
     };
     const int n = s_.iterations, out = Pass::kOutput, in = Pass::kInput;
     const bool dilates = s_.mask == Mask::Dilate || s_.mask == Mask::Close || s_.mask == Mask::Blackhat;
-    const Pass &first = dilates ? dilate : erode, &second = dilates ? erode : dilate;
+    const Pass &first = dilates ? dilate : erode;
+    // The second step of an opening or closing turns the element by 180 degrees: only then do both steps cover the same
+    // pixels, so that open <= source <= close, and both repeat to themselves.
+    Pass second = dilates ? erode : dilate;
+    std::reverse(second.element.begin(), second.element.end());
     switch (s_.mask) {
       case Mask::Gradient: {
         const int upper = new_buffer(), lower = new_buffer();

@@ -301,6 +301,9 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Dilate, shape(Shape::Custom), coefs(coefficients(3, 3, {0, 1, 1, 0, 0, 0, 1, 0, 0})));
   add(Mask::Erode, shape(Shape::Custom), coefs(coefficients(5, 1, {1, 0, 0, 0, 0})));
   add(Mask::Open, shape(Shape::Custom), coefs(coefficients(1, 7, {1, 1, 0, 0, 1, 0, 0})));
+  add(Mask::Close, shape(Shape::Custom), coefs(members(9, 7, 5)));
+  add(Mask::Tophat, shape(Shape::Custom), coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 1, 0, 1, 0})), times(2));
+  add(Mask::Blackhat, shape(Shape::Custom), coefs(coefficients(3, 5, {0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1})));
   add(Mask::Gradient, size(5), times(3));
   add(Mask::Median);
   add(Mask::Median, size(1));

@@ -575,9 +575,13 @@ Channel median(const Channel &in, const Context &context) {
 
 // ---- Morphology -----------------------------------------------------------------------------------------------------
 
-// Dilation or erosion. Neither reflects the element.
-Channel extreme(const Channel &in, const Context &context, bool largest) {
+enum class Step { First, Second };  // of an opening or a closing
+
+// Dilation or erosion over members at (dx, dy) of the pixel. The second step of an opening or a closing has them at
+// (-dx, -dy).
+Channel extreme(const Channel &in, const Context &context, bool largest, Step step) {
   Grid element = element_of(context.settings);
+  int way = step == Step::First ? 1 : -1;
   int radius_x = element.width / 2, radius_y = element.height / 2;
   Samples sample(in, context);
   Channel out = for_each_sample(in, context, radius_x, radius_y, [&](int x, int y) {
@@ -585,7 +589,7 @@ Channel extreme(const Channel &in, const Context &context, bool largest) {
     for (int j = 0; j < element.height; j++) {
       for (int i = 0; i < element.width; i++) {
         if (element.at(i, j) == 0) continue;
-        int v = sample(x + i - radius_x, y + j - radius_y);
+        int v = sample(x + way * (i - radius_x), y + way * (j - radius_y));
         result = largest ? std::max(result, v) : std::min(result, v);
       }
     }
@@ -595,14 +599,22 @@ Channel extreme(const Channel &in, const Context &context, bool largest) {
   return out;
 }
 
-Channel dilate(Channel c, const Context &context) {
-  for (int n = 0; n < context.settings.iterations; n++) c = extreme(c, context, true);
+Channel dilate(Channel c, const Context &context, Step step = Step::First) {
+  for (int n = 0; n < context.settings.iterations; n++) c = extreme(c, context, true, step);
   return c;
 }
 
-Channel erode(Channel c, const Context &context) {
-  for (int n = 0; n < context.settings.iterations; n++) c = extreme(c, context, false);
+Channel erode(Channel c, const Context &context, Step step = Step::First) {
+  for (int n = 0; n < context.settings.iterations; n++) c = extreme(c, context, false, step);
   return c;
+}
+
+Channel opening(const Channel &c, const Context &context) {
+  return dilate(erode(c, context), context, Step::Second);
+}
+
+Channel closing(const Channel &c, const Context &context) {
+  return erode(dilate(c, context), context, Step::Second);
 }
 
 // a - b. `passes`: the number of passes in the longer of the two chains from `source` to a and to b.
@@ -669,9 +681,9 @@ Channel run(const Channel &in, const Context &context) {
   if (!context.alpha.sample.empty()) return weighted(in, context);
   switch (context.settings.mask) {
     case Mask::Dilate:
-      return extreme(in, context, true);
+      return extreme(in, context, true, Step::First);
     case Mask::Erode:
-      return extreme(in, context, false);
+      return extreme(in, context, false, Step::First);
     case Mask::Median:
       return median(in, context);
     default:
@@ -685,15 +697,15 @@ Channel filter_field(const Channel &in, const Context &context) {
   const auto at_the_end = [&](const Channel &out) { return in_regions(out, in, context); };
   switch (context.settings.mask) {
     case Mask::Open:
-      return at_the_end(dilate(erode(in, context), context));
+      return at_the_end(opening(in, context));
     case Mask::Close:
-      return at_the_end(erode(dilate(in, context), context));
+      return at_the_end(closing(in, context));
     case Mask::Gradient:
       return at_the_end(difference(dilate(in, context), erode(in, context), in, context, n));
     case Mask::Tophat:
-      return at_the_end(difference(in, dilate(erode(in, context), context), in, context, 2 * n));
+      return at_the_end(difference(in, opening(in, context), in, context, 2 * n));
     case Mask::Blackhat:
-      return at_the_end(difference(erode(dilate(in, context), context), in, in, context, 2 * n));
+      return at_the_end(difference(closing(in, context), in, in, context, 2 * n));
     case Mask::Mosaic:
       return at_the_end(mosaic(in, context.mosaic));
     default:
