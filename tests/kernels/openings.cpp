@@ -166,7 +166,7 @@ class Runner {
     int disordered = 0, changed = 0;
     for_each_sample(c.layout, [&](int p, int channel, int x, int y, int width, int height) {
       const size_t i = static_cast<size_t>(y) * width + x;
-      // Two steps read pixels so many windows away, two runs twice as many.
+      // Two steps reach two windows, two runs four.
       const auto inside = [&](int windows) {
         const int rx = windows * n * c.element.reach_x(), ry = windows * n * c.element.reach_y();
         return x >= rx && y >= ry && x < width - rx && y < height - ry;
