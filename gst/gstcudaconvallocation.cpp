@@ -2,6 +2,7 @@
 #include "gstcudaconvallocation.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -110,12 +111,18 @@ bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
 // Whether a GstVideoMeta puts a plane among the rows of another one, where results would become input.
 bool has_planes_within_planes(GstBuffer *buffer, const FrameLayout &layout) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  // Where the lowest row of a plane begins in memory. With a negative stride it is the last row.
+  const auto begin_of = [meta](const PlaneLayout &plane) {
+    const gint64 down = gint64{meta->stride[plane.memory_plane]} * (plane.height - 1);
+    return static_cast<gint64>(meta->offset[plane.memory_plane]) + std::min<gint64>(down, 0);
+  };
   for (int p = 0; meta && p < layout.planes; p++) {
     const PlaneLayout &plane = layout.plane[p];
-    const gsize begin = meta->offset[plane.memory_plane];
-    const gsize end = begin + meta->stride[plane.memory_plane] * (plane.height - gsize{1}) + row_bytes(plane);
+    const gint64 begin = begin_of(plane),
+                 rows = std::abs(gint64{meta->stride[plane.memory_plane]}) * (plane.height - 1);
+    const gint64 end = begin + rows + static_cast<gint64>(row_bytes(plane));
     for (int other = 0; other < layout.planes; other++) {
-      const gsize at = meta->offset[layout.plane[other].memory_plane];
+      const gint64 at = begin_of(layout.plane[other]);
       if (layout.plane[other].memory_plane != plane.memory_plane && at >= begin && at < end) return true;
     }
   }

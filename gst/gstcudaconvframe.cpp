@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -65,16 +66,19 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
   for (int p = 0; meta && p < layout.planes; p++) {
     const PlaneLayout &plane = layout.plane[p];
     const gsize offset = meta->offset[plane.memory_plane];
-    const gsize rows_above = place->y >> plane.sub_y;
+    const gssize rows_above = place->y >> plane.sub_y;
     const gsize left = gsize(place->x >> plane.sub_x) * plane.step * plane.bytes_per_container();
-    const gsize bytes = std::max<gint64>(meta->stride[plane.memory_plane], 0) * (rows_above + plane.height - 1) + left +
-                        row_bytes(plane);
+    // From the plane's first row to the rectangle's last one, which is lower in memory with a negative stride.
+    const gssize down = meta->stride[plane.memory_plane] * (rows_above + plane.height - 1);
+    const gsize below = std::min<gsize>(std::max<gssize>(-down, 0), offset);
+    const gsize bytes = below + std::max<gssize>(down, 0) + left + row_bytes(plane);
     if (offset >= size)
       return "of " + std::to_string(size) + " bytes has a GstVideoMeta that puts plane " +
              std::to_string(plane.memory_plane) + " at byte " + std::to_string(offset);
     guint index, length;
     gsize skip;
-    if (gst_buffer_find_memory(buffer, offset, std::min(bytes, size - offset), &index, &length, &skip))
+    if (gst_buffer_find_memory(buffer, offset - below, std::min(bytes, size - (offset - below)), &index, &length,
+                               &skip))
       place->in_pieces |= length > 1;
   }
   return {};
@@ -225,12 +229,13 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
   const GstMapInfo &map = frame_.meta ? frame_.map[i] : frame_.map[0];
   const PlaneView &view = view_.plane[i];
   const gsize row = row_bytes(plane);
-  if (view.pitch < 0 || static_cast<gsize>(view.pitch) < row)
+  if (static_cast<gsize>(std::abs(view.pitch)) < row)
     refuse(access_, "has a stride of " + std::to_string(view.pitch) + " bytes in plane " + std::to_string(i) +
                         ", whose rows take " + std::to_string(row));
-  const gsize start = view.data - map.data;
-  const gsize bytes = static_cast<gsize>(view.pitch) * (plane.height - 1) + row;
-  if (start > map.size || bytes > map.size - start)
+  // With a negative stride the last row is the lowest in memory.
+  const gssize down = view.pitch * (plane.height - 1), start = view.data - map.data + std::min<gssize>(down, 0);
+  const gsize bytes = std::abs(down) + row;
+  if (start < 0 || static_cast<gsize>(start) > map.size || bytes > map.size - start)
     refuse(access_, "is too small for its caps: plane " + std::to_string(i) + " needs " + std::to_string(bytes) +
                         " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
 }
@@ -239,7 +244,10 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
 // that only interlaced frames have.
 void MappedFrame::check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const {
   if (plane.sub_y == 0 || plane.memory_plane == other.memory_plane) return;
-  const PlaneView &view = view_.plane[plane.memory_plane], &view_of_other = view_.plane[other.memory_plane];
+  const PlaneView &view = view_.plane[plane.memory_plane];
+  PlaneView view_of_other = view_.plane[other.memory_plane];
+  if (view_of_other.pitch < 0)  // then its rows from the lowest in memory on
+    view_of_other = {view_of_other.data + view_of_other.pitch * (other.height - 1), -view_of_other.pitch};
   const gssize bytes = row_bytes(plane), other_bytes = row_bytes(other);
   // Where the row begins in `other`, and the first row there that ends behind that.
   const gssize begin = view.data + view.pitch * (plane.height - 1) - view_of_other.data;

@@ -116,7 +116,7 @@ struct FrameLayout {
 // One plane of memory: the address of row 0 and the distance between rows.
 struct PlaneView {
   uint8_t *data = nullptr;
-  ptrdiff_t pitch = 0;  // bytes; may exceed the row, never less
+  ptrdiff_t pitch = 0;  // bytes, not fewer than a row has; negative: rows are stored from bottom to top
 };
 
 // One frame in host or in device memory.

@@ -53,13 +53,14 @@ class CudaBackend : public Backend {
     cancellation.check();
     std::unique_ptr<Slot> slot = take_slot();
     slot->plan = planned.back().plan;
-    slot->destination = dst;
-    slot->staged = !dst.on_device && (!dst.pinned || src.plane[0].data == dst.plane[0].data);
+    const FrameView source = copied_by_gpu(src);
+    slot->destination = copied_by_gpu(dst);
+    slot->staged = !dst.on_device && (!slot->destination.pinned || src.plane[0].data == dst.plane[0].data);
     try {
       if (planned.back().regions.active)
-        enqueue_regions(*slot, planned, src, cancellation);
+        enqueue_regions(*slot, planned, source, cancellation);
       else
-        enqueue_frame(*slot, src, planned.back().regions, cancellation);
+        enqueue_frame(*slot, source, planned.back().regions, cancellation);
       std::lock_guard<std::mutex> lock(mutex_);
       slot->ticket = last_ticket_ + 1;
       in_flight_.push_back(std::move(slot));
@@ -124,6 +125,12 @@ class CudaBackend : public Backend {
     synchronize();
     for (const auto &branch : branches_)
       if (branch) cudaStreamSynchronize(branch->stream.get());
+  }
+
+  // The frame as the GPU copies it: rows from bottom to top would be a copy each, so the CPU copies them.
+  static FrameView copied_by_gpu(FrameView frame) {
+    for (const PlaneView &plane : frame.plane) frame.pinned = frame.pinned && plane.pitch >= 0;
+    return frame;
   }
 
   std::unique_ptr<Slot> take_slot() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 
 namespace cudaconv {
@@ -56,7 +57,7 @@ bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes) 
   for (size_t i = 0; i < planes.size(); i++) {
     const PlaneView &view = frame.plane[i];
     if ((reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % 16) return false;
-    if (view.pitch > INT_MAX / 2) return false;
+    if (std::abs(view.pitch) > INT_MAX / 2) return false;
   }
   return true;
 }
@@ -91,15 +92,22 @@ RegionCopies copies_of_regions(const Plan &plan, const std::vector<Area> &read, 
 
 void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream) {
-  const auto begin = [](const FrameView &frame, const CopyRect &r) {
-    return frame.plane[r.plane].data + r.y0 * frame.plane[r.plane].pitch + r.begin;
+  const auto row = [](const FrameView &frame, const CopyRect &r, int y) {
+    return frame.plane[r.plane].data + y * frame.plane[r.plane].pitch + r.begin;
   };
+  const auto begin = [&](const FrameView &frame, const CopyRect &r) { return row(frame, r, r.y0); };
   const auto has_no_gaps = [&](const CopyRect &r) {
     const auto length = static_cast<ptrdiff_t>(r.length);
     return from.plane[r.plane].pitch == length && to.plane[r.plane].pitch == length;
   };
   for (size_t i = 0; i < rects.size(); i++) {
     const CopyRect &r = rects[i];
+    // The runtime copies rows from top to bottom only.
+    if (from.plane[r.plane].pitch < 0 || to.plane[r.plane].pitch < 0) {
+      for (int y = r.y0; y < r.y1; y++)
+        check(cudaMemcpyAsync(row(to, r, y), row(from, r, y), r.length, kind, stream), "cudaMemcpyAsync");
+      continue;
+    }
     if (!has_no_gaps(r)) {
       check(cudaMemcpy2DAsync(begin(to, r), to.plane[r.plane].pitch, begin(from, r), from.plane[r.plane].pitch,
                               r.length, r.y1 - r.y0, kind, stream),

@@ -1791,8 +1791,12 @@ GST_START_TEST(errors_of_buffers_name_the_fault_and_its_position) {
                    "not fit into the frame of 2147483647x2147483647.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->stride[0] = 31; }),
                    "An input buffer has a stride of 31 bytes in plane 0, whose rows take 32.");
-  assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->stride[1] = -16; }),
-                   "An input buffer has a stride of -16 bytes in plane 1, whose rows take 16.");
+  assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->stride[1] = -15; }),
+                   "An input buffer has a stride of -15 bytes in plane 1, whose rows take 16.");
+  // Rows from bottom to top begin at the last row in memory.
+  assert_same_text(
+      text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->stride[0] = -32; }),
+      "An input buffer is too small for its caps: plane 0 needs 576 bytes from byte -544 of a memory of 864.");
   assert_same_text(
       text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->offset[2] += 1; }),
       "An input buffer is too small for its caps: plane 2 needs 144 bytes from byte 721 of a memory of 864.");

@@ -195,6 +195,9 @@ GstVideoInfo place(GstVideoInfo info, const Placement &placement) {
     info.offset[p] = size + placement.lead;
     info.stride[p] += placement.padding;
     size = info.offset[p] + rows * info.stride[p] + placement.tail;
+    if (!placement.upward) continue;
+    info.offset[p] += (rows - 1) * info.stride[p];
+    info.stride[p] *= -1;
   }
   info.size = size;
   return info;

@@ -78,11 +78,12 @@ FrameLayout layout_of(const GstVideoInfo &info, bool fields);
 
 // Bytes around the planes of a frame in its buffer; multiples of 4, so that every container stays aligned.
 struct Placement {
-  int lead = 0;     // before each plane
-  int padding = 0;  // added to each stride
-  int tail = 0;     // after each plane
+  int lead = 0;         // before each plane
+  int padding = 0;      // added to each stride
+  int tail = 0;         // after each plane
+  bool upward = false;  // rows are stored from bottom to top
 };
-constexpr Placement kScattered = {64, 52, 24};
+constexpr Placement kScattered = {64, 52, 24}, kUpward = {64, 52, 24, true};
 
 // Returns `info` with the strides, offsets and size of `placement`.
 GstVideoInfo place(GstVideoInfo info, const Placement &placement);

@@ -117,7 +117,10 @@ GuardedFrame make_source(fuzz::Bytes &bytes, FrameLayout &layout) {
     for (int c = 0; c < layout.plane[p].channels; c++)
       layout.plane[p].border_value[c] =
           static_cast<uint16_t>((kind & 4 ? 0xffff : random()) & ((1u << layout.plane[p].channel[c].depth) - 1));
-  GuardedFrame frame(layout, kind & 8 ? test::Placement{1, 3, 1, 5} : test::Placement{0, 0, 1, 0});
+  test::Placement placement = {0, 0, 1, 0};
+  if (kind & 8) placement = {1, 3, 1, 5};
+  placement.upward = kind & 16;
+  GuardedFrame frame(layout, placement);
   frame.fill(random);
   for (auto &block : frame.blocks())
     for (uint8_t &byte : block.bytes) byte = kind % 4 == 0 ? byte : kind % 4 == 1 || byte & 1 ? 255 : 0;

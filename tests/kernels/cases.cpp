@@ -47,10 +47,11 @@ const std::vector<Case> &large_cases() {
 }
 
 const std::vector<Placement> kPlacements = {
-    {0, 0, 1, 0},     // rows end to end
-    {1, 1, 1, 0},     // unaligned, and a pitch without alignment
-    {0, 3, 256, 64},  // the alignment of CUDA and GStreamer
-    {3, 5, 1, 7},    {16, 0, 16, 32},
+    {0, 0, 1, 0},                                                // rows end to end
+    {1, 1, 1, 0},                                                // unaligned, and a pitch without alignment
+    {0, 3, 256, 64},                                             // the alignment of CUDA and GStreamer
+    {3, 5, 1, 7},       {16, 0, 16, 32}, {0, 3, 256, 64, true},  // rows from bottom to top
+    {3, 5, 1, 7, true},
 };
 
 Coefficients coefficients(int width, int height, std::vector<double> value) {

@@ -35,6 +35,10 @@ GuardedFrame::GuardedFrame(const FrameLayout &layout, const Placement &placement
     block.offset = placement.offset * container;
     block.pitch = static_cast<ptrdiff_t>(pitch);
     block.bytes.resize(block.offset + (height - 1) * pitch + row + placement.tail);
+    if (placement.upward) {
+      block.offset += (height - 1) * pitch;
+      block.pitch = -block.pitch;
+    }
     blocks_.push_back(std::move(block));
   }
 }

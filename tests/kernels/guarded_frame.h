@@ -17,10 +17,11 @@ using Random = std::mt19937_64;
 
 // The position of the rows of a plane of memory in their block.
 struct Placement {
-  size_t offset;     // in containers, before row 0
-  size_t padding;    // in containers, at least, between the rows
-  size_t alignment;  // in bytes, of the pitch
-  size_t tail;       // in bytes, after the last sample of the last row; 0: the block ends there
+  size_t offset;        // in containers, before row 0
+  size_t padding;       // in containers, at least, between the rows
+  size_t alignment;     // in bytes, of the pitch
+  size_t tail;          // in bytes, after the last sample of the last row in memory; 0: the block ends there
+  bool upward = false;  // rows are stored from bottom to top
 };
 
 // Blocks begin at a multiple of 256, so that only the Placement decides the alignment. They have exactly the requested
