@@ -28,15 +28,22 @@ std::string text_of(const GstVideoInfo &info) {
 }
 
 // Why the metas of a buffer contradict its caps; empty, with the crop rectangle's corner in `*place`, where they do
+std::string planes_text(guint count) {
+  return std::to_string(count) + (count == 1 ? " plane" : " planes");
+}
+
 // not. Has to be called before the buffer is mapped: gst_video_frame_map() takes a contradiction for a programming
 // error.
 std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFrame::Place *place) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
-  if (meta && (format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
+  if (meta && format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info))
     return std::string("has a GstVideoMeta of format ") + format_text(format_of(*meta)) + ", but its caps say " +
            GST_VIDEO_INFO_NAME(&info) + "; elements that change the format must change both, as videoconvert does";
   const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
+  if (meta && meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info))
+    return "has a GstVideoMeta with " + planes_text(meta->n_planes) + ", but " + GST_VIDEO_INFO_NAME(&info) + " has " +
+           planes_text(GST_VIDEO_INFO_N_PLANES(&info));
   // A meta may give any size up to the largest guint; caps only have sizes of a gint.
   const gint64 width = meta ? std::min<guint>(meta->width, G_MAXINT) : static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info));
   const gint64 height =

@@ -1778,6 +1778,10 @@ GST_START_TEST(errors_of_buffers_name_the_fault_and_its_position) {
     assert_same_text(
         text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->format = static_cast<GstVideoFormat>(unknown); }),
         "An input buffer has a GstVideoMeta of format number " + std::to_string(unknown) + both);
+  assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->n_planes = 4; }),
+                   "An input buffer has a GstVideoMeta with 4 planes, but I420 has 3 planes.");
+  assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->n_planes = 1; }),
+                   "An input buffer has a GstVideoMeta with 1 plane, but I420 has 3 planes.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->width = 30; }),
                    "An input buffer has a GstVideoMeta of 30x18, which is smaller than the 32x18 I420 of its caps.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { add_crop(in, 3, 4); }),
