@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "gstcudaconvformat.h"
+#include "gstcudaconvstereo.h"
 
 namespace cudaconv::gst {
 
@@ -27,11 +28,11 @@ std::string text_of(const GstVideoInfo &info) {
   return size_text(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)) + " " + GST_VIDEO_INFO_NAME(&info);
 }
 
-// Why the metas of a buffer contradict its caps; empty, with the crop rectangle's corner in `*place`, where they do
 std::string planes_text(guint count) {
   return std::to_string(count) + (count == 1 ? " plane" : " planes");
 }
 
+// Why the metas of a buffer contradict its caps; empty, with the crop rectangle's corner in `*place`, where they do
 // not. Has to be called before the buffer is mapped: gst_video_frame_map() takes a contradiction for a programming
 // error.
 std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFrame::Place *place) {
@@ -40,10 +41,10 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
   if (meta && format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info))
     return std::string("has a GstVideoMeta of format ") + format_text(format_of(*meta)) + ", but its caps say " +
            GST_VIDEO_INFO_NAME(&info) + "; elements that change the format must change both, as videoconvert does";
-  const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
   if (meta && meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info))
     return "has a GstVideoMeta with " + planes_text(meta->n_planes) + ", but " + GST_VIDEO_INFO_NAME(&info) + " has " +
            planes_text(GST_VIDEO_INFO_N_PLANES(&info));
+  const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
   // A meta may give any size up to the largest guint; caps only have sizes of a gint.
   const gint64 width = meta ? std::min<guint>(meta->width, G_MAXINT) : static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info));
   const gint64 height =
@@ -56,6 +57,7 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
            text_of(info) + " of its caps do not fit into the frame of " + whole;
   }
   *place = {static_cast<int>(left), static_cast<int>(top)};
+  place->columns = packing_of(buffer, info) == Packing::Columns;
   // The rectangle counts the rows of the whole frame.
   if (has_fields(info)) place->y = (place->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
   return {};
@@ -220,13 +222,18 @@ void MappedFrame::repeat_rows(const FrameLayout &complete, const FrameLayout &al
 void MappedFrame::place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place) {
   const auto [step, sub_x, sub_y] = step_of(info.finfo, i);
   const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
-  gssize row = place.y >> sub_y;
   // The rows of fields alternate. An even line begins with the row of its field. After an odd line, which is in the
-  // bottom field, the rows alternate as its lines do only if it is the last line that shares its row.
-  if (interlaced) row = 2 * gssize{place.y >> (sub_y + 1)} + ((place.y + 1) % (2 << sub_y) == 0);
-  view_.plane[i] = {
-      static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) + row * stride + (place.x >> sub_x) * step,
-      stride};
+  // bottom field, the rows alternate as its lines do only if it is the last line that shares its row. Columns of views
+  // likewise.
+  const auto alternate = [](int line, guint sub) {
+    return 2 * gssize{line >> (sub + 1)} + ((line + 1) % (2 << sub) == 0);
+  };
+  const bool has_own_columns = GST_VIDEO_FRAME_N_PLANES(&frame_) > 1;  // not those of other components
+  const gssize row = interlaced ? alternate(place.y, sub_y) : place.y >> sub_y;
+  const gssize column = place.columns && has_own_columns ? alternate(place.x, sub_x) : place.x >> sub_x;
+  view_.plane[i] = {static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) + row * stride +
+                        column * static_cast<gssize>(step),
+                    stride};
 }
 
 // Throws FrameError where the plane does not lie within the mapped memory: a GstVideoMeta may have any strides and

@@ -33,6 +33,7 @@ class MappedFrame {
   struct Place {
     int x = 0, y = 0;        // the top left pixel of the crop rectangle; 0,0 without one
     bool in_pieces = false;  // a plane is stored in several pieces of memory, which have to be mapped as one
+    bool columns = false;    // columns of two views alternate
   };
 
   // Finds the frame of `info` in a buffer, by its size and its metas. `layout` comes from describe_frame(info).

@@ -526,7 +526,7 @@ int Session::device_in_use() const {
 
 guint Session::most_in_flight(guint64 device_ns) const {
   std::lock_guard<std::mutex> guard(lock_);
-  if (!context_ || !context_->engine->cuda() || context_->has_stereo()) return 1;
+  if (!context_ || !context_->engine->cuda() || context_->has_several_views()) return 1;
   const guint set = wanted_->frames_in_flight, most = set ? set : kFramesThatPay;
   if (device_ns > kSlowFilter) return std::min(most, 2u);
   const bool copies = !context_->cuda_in || !context_->cuda_out;

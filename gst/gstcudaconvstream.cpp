@@ -37,26 +37,17 @@ std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device) {
 
 namespace {
 
-bool is_packed_stereo(const GstVideoInfo &info) {
-  const GstVideoMultiviewMode mode = GST_VIDEO_INFO_MULTIVIEW_MODE(&info);
-  return mode == GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE || mode == GST_VIDEO_MULTIVIEW_MODE_TOP_BOTTOM;
-}
-
-// The pictures of a frame; with `packed` the two views of stereo, unless the frame is too small for two. The seam lies
-// in the middle, or before it where the middle would cut through a pixel of subsampled planes.
-std::vector<GstVideoRectangle> pictures_of(const GstVideoInfo &info, const FrameLayout &layout, bool packed) {
-  const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_FIELD_HEIGHT(&info);
-  int unit_x = 1, unit_y = layout.interlaced ? 2 : 1;
-  for (int p = 0; p < layout.planes; p++) {
-    unit_x = std::max(unit_x, 1 << layout.plane[p].sub_x);
-    unit_y = std::max(unit_y, (layout.interlaced ? 2 : 1) << layout.plane[p].sub_y);
-  }
-  const int x = width / 2 / unit_x * unit_x, y = height / 2 / unit_y * unit_y;
-  const int frame_height = GST_VIDEO_INFO_HEIGHT(&info), fields = frame_height > height ? 2 : 1;
-  const bool beside = GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE;
-  if (packed && beside && x > 0) return {{0, 0, x, frame_height}, {x, 0, width - x, frame_height}};
-  if (packed && !beside && y > 0) return {{0, 0, width, fields * y}, {0, y, width, frame_height - fields * y}};
-  return {{0, 0, width, frame_height}};
+// The layout of a picture of these caps. `as_progressive`: without the rows that only interlaced frames have, see
+// loses_rows_in_cuda_memory().
+FrameLayout layout_of(const GstVideoInfo &picture, const Settings &settings, bool interlaced, bool as_progressive) {
+  FrameLayout layout;
+  if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
+    throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&picture) +
+                                         " is not supported; convert it with videoconvert");
+  for (PlaneLayout &plane : layout.plane)
+    if (as_progressive)
+      plane.height = std::min(plane.height, GST_VIDEO_SUB_SCALE(plane.sub_y, GST_VIDEO_INFO_HEIGHT(&picture)));
+  return layout;
 }
 
 }  // namespace
@@ -72,47 +63,49 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
   if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
     throw Error(Error::Kind::Format, "interlace-mode=fields is not supported; use interlace-mode=alternate");
-  if (GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SEPARATED)
-    throw Error(Error::Kind::Format, "multiview-mode=separated is not supported");
+  const Packing packing = packing_of(info);
   const FilterSettings filter = settings.complete();
-  const auto layout_of = [&](const GstVideoInfo &picture, bool interlaced, bool in_cuda_memory) {
-    FrameLayout layout;
-    if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
-      throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) +
-                                           " is not supported; convert it with videoconvert");
-    // CUDA memory has no room for rows that only interlaced frames have, see loses_rows_in_cuda_memory().
-    for (PlaneLayout &plane : layout.plane)
-      if (in_cuda_memory)
-        plane.height = std::min(plane.height, GST_VIDEO_SUB_SCALE(plane.sub_y, GST_VIDEO_INFO_HEIGHT(&picture)));
-    return layout;
-  };
-  const bool stereo = is_packed_stereo(info),
-             may_be_mono = GST_VIDEO_INFO_MULTIVIEW_FLAGS(&info) & GST_VIDEO_MULTIVIEW_FLAGS_MIXED_MONO;
   for (const bool interlaced : {false, true}) {
     if (mode != GST_VIDEO_INTERLACE_MODE_MIXED && interlaced != (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED))
       continue;
-    for (const bool packed : {false, true}) {
-      if (packed ? !stereo : stereo && !may_be_mono) continue;
-      FrameKind &kind = kinds[interlaced][packed];
-      kind.layout = layout_of(info, interlaced, cuda_in || cuda_out);
-      kind.output = layout_of(info, interlaced, cuda_out);
-      for (const GstVideoRectangle &r : pictures_of(info, kind.layout, packed)) {
-        GstVideoInfo picture = info;
-        picture.width = r.w;
-        picture.height = r.h;
-        FrameLayout layout = layout_of(picture, interlaced, cuda_in || cuda_out);
-        // GStreamer 1.22 has no room for the last row of chroma of some interlaced frames; nor has the last view then.
-        for (int p = 0; p < layout.planes; p++) {
-          const PlaneLayout &whole = kind.layout.plane[p];
-          layout.plane[p].height = std::min(layout.plane[p].height, whole.height - (r.y >> whole.sub_y));
-        }
-        kind.views.push_back({r.x, r.y, make_plan(filter, layout)});
-      }
+    for (const Packing each : {Packing::Mono, packing}) {
+      if (each == Packing::Mono && packing != Packing::Mono && !may_be_mono(info)) continue;
+      FrameKind &kind = kinds[interlaced][each != Packing::Mono];
+      kind = kind_of_frames(interlaced, each, filter);
       method = engine->backend->method_of(*kind.views[0].plan);
     }
   }
   if (settings.roi.scale > 0 && filter.mask != Mask::Identity && RoiStrength::unused(filter).empty())
     strength = std::make_shared<RoiStrength>(filter, settings.roi.scale);
+}
+
+FrameKind StreamContext::kind_of_frames(bool interlaced, Packing packing, const FilterSettings &filter) const {
+  // Rows of two views alternate like the rows of two fields. Their frames have the rows of progressive ones.
+  const bool by_rows = packing == Packing::Rows, alternates = interlaced || by_rows,
+             as_progressive = cuda_in || cuda_out || by_rows;
+  FrameKind kind;
+  kind.packing = packing;
+  kind.layout = layout_of(info, settings, alternates, as_progressive);
+  kind.output = layout_of(info, settings, alternates, cuda_out || by_rows);
+  if (packing == Packing::Columns) {
+    for (const int first : {0, 1})
+      if (const FrameLayout layout = columns_of(kind.layout, first); layout.planes > 0)
+        kind.views.push_back({first, 0, make_plan(filter, layout)});
+    return kind;
+  }
+  for (const GstVideoRectangle &r : halves_of(info, kind.layout, packing)) {
+    GstVideoInfo picture = info;
+    picture.width = r.w;
+    picture.height = r.h;
+    FrameLayout layout = layout_of(picture, settings, alternates, as_progressive);
+    // GStreamer 1.22 has no room for the last row of chroma of some interlaced frames; nor has the last view then.
+    for (int p = 0; p < layout.planes; p++) {
+      const PlaneLayout &whole = kind.layout.plane[p];
+      layout.plane[p].height = std::min(layout.plane[p].height, whole.height - (r.y >> whole.sub_y));
+    }
+    kind.views.push_back({r.x, r.y, make_plan(filter, layout)});
+  }
+  return kind;
 }
 
 std::shared_ptr<const StreamContext> StreamContext::with(const Settings &wanted) const {
@@ -124,26 +117,32 @@ std::shared_ptr<const StreamContext> StreamContext::with(std::shared_ptr<Engine>
 }
 
 const FrameKind &StreamContext::kind_of(GstBuffer *buffer) const {
-  const auto flag = [buffer](guint flag) { return (GST_BUFFER_FLAGS(buffer) & flag) != 0; };
   const auto exists = [](const FrameKind(&kinds)[2]) { return !kinds[0].views.empty() || !kinds[1].views.empty(); };
-  const bool interlaced = exists(kinds[1]) && (!exists(kinds[0]) || flag(GST_VIDEO_BUFFER_FLAG_INTERLACED));
-  const FrameKind(&of_rows)[2] = kinds[interlaced];
-  const bool packed =
-      !of_rows[1].views.empty() && (of_rows[0].views.empty() || flag(GST_VIDEO_BUFFER_FLAG_MULTIPLE_VIEW));
-  return of_rows[packed];
+  const bool interlaced =
+      exists(kinds[1]) && (!exists(kinds[0]) || GST_BUFFER_FLAG_IS_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED));
+  return kinds[interlaced][packing_of(buffer, info) != Packing::Mono];
+}
+
+bool StreamContext::has_several_views() const {
+  return std::any_of(&kinds[0][0], &kinds[0][0] + 4, [](const FrameKind &kind) { return kind.views.size() > 1; });
 }
 
 std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found,
                                                      const std::atomic<bool> &cancelled) const {
   const RoiSelection selection = roi.select(found, buffer, info);
+  const FrameKind &kind = kind_of(buffer);
+  const bool columns = kind.packing == Packing::Columns;
   std::vector<PlannedView> planned;
-  for (const View &view : kind_of(buffer).views) {
+  for (const View &view : kind.views) {
     RoiSelection selected = selection;
-    move_regions(&selected.regions, -view.x, -view.y);
+    if (!columns) move_regions(&selected.regions, -view.x, -view.y);
+    PlannedView &here = planned.emplace_back(PlannedView{view.x, view.y, {}});
     if (strength)
-      planned.push_back({view.x, view.y, strength->plan(view.plan, std::move(selected), cancelled)});
+      here.planned = strength->plan(view.plan, std::move(selected), cancelled);
     else
-      planned.push_back({view.x, view.y, {{view.plan, std::move(selected.regions)}}});
+      here.planned = {{view.plan, std::move(selected.regions)}};
+    for (PlannedRegions &each : here.planned)
+      if (columns) each.regions.first_column = view.x, each.regions.column_step = 2;
   }
   return planned;
 }
@@ -171,14 +170,15 @@ void Frame::take_in_place(Ref<GstBuffer> &buffer) {
 
 void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access) {
   const std::shared_ptr<Device> &device = context->engine->device;
+  const FrameKind &kind = context->kind_of(buffer);
   BufferMemory memory;
-  if (device) {
+  // The CPU takes columns apart. CUDA memory is then mapped as system memory, which GStreamer copies.
+  if (device && kind.packing != Packing::Columns) {
     memory.on_device = device->owns(buffer);
     if (!memory.on_device) memory.pinned = is_pinned(buffer, device);
   }
   // GStreamer forgets that writes are pending before it waits for them: another holder of the memory may be waiting.
   const bool known = gst_buffer_is_writable(buffer) && gst_buffer_is_all_memory_writable(buffer);
-  const FrameKind &kind = context->kind_of(buffer);
   const bool is_input = access & GST_MAP_READ;
   const FrameLayout &layout = is_input ? kind.layout : kind.output;
   const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
@@ -194,12 +194,21 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
   } else if (!out_map) {
     map(out_map, out.get(), GST_MAP_READWRITE);
   }
+  const MappedFrame &from = in ? *in_map : *out_map;
+  const bool columns = context->kind_of(out.get()).packing == Packing::Columns;
+  column_views.clear();
+  column_views.reserve(views.size());
+  for (const auto &[x, y, planned] : views)
+    if (columns) column_views.emplace_back(planned.back().plan->layout, x, from.view(), !in);
   tickets.clear();
   tickets.reserve(views.size());  // without memory for its ticket, a view would stay on the device
   try {
-    for (const auto &[x, y, planned] : views)
-      tickets.push_back(context->engine->backend->submit(planned, (in ? in_map : out_map)->view_from(x, y),
-                                                         out_map->view_from(x, y), &cancelled));
+    for (size_t i = 0; i < views.size(); i++) {
+      const auto &[x, y, planned] = views[i];
+      const FrameView source = columns ? column_views[i].source() : from.view_from(x, y),
+                      target = columns ? column_views[i].target() : out_map->view_from(x, y);
+      tickets.push_back(context->engine->backend->submit(planned, source, target, &cancelled));
+    }
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
     try {
@@ -218,12 +227,14 @@ void Frame::retire() {
     try {
       if (i < tickets.size()) context->engine->backend->retire(tickets[i]);
       complete = i < tickets.size();
+      if (complete && !column_views.empty()) column_views[i].put(out_map->view());
     } catch (...) {
       why = std::current_exception();
     }
     if (!complete) std::swap(views[left++], views[i]);
   }
   tickets.clear();
+  column_views.clear();
   if (left && !in) views.resize(left);
   if (why) std::rethrow_exception(why);
   if (!in || !out_map) return;  // `out` may have been pushed

@@ -17,6 +17,7 @@
 #include "gstcudaconvref.h"
 #include "gstcudaconvroi.h"
 #include "gstcudaconvroistrength.h"
+#include "gstcudaconvstereo.h"
 
 namespace cudaconv::gst {
 
@@ -45,7 +46,8 @@ std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads)
 // Makes a CUDA backend on the device. Throws Error.
 std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device);
 
-// One picture of a frame, filtered as a frame of its own: the whole frame, or one view of frame-packed stereo.
+// One picture of a frame, filtered as a frame of its own: the whole frame, or one view of frame-packed stereo. The
+// views of row-interleaved stereo are one picture with an interlaced layout.
 struct View {
   int x, y;  // its first pixel in the frame
   std::shared_ptr<const Plan> plan;
@@ -56,6 +58,7 @@ struct PlannedView {
 };
 
 struct FrameKind {
+  Packing packing = Packing::Mono;
   FrameLayout layout;  // of the whole frame
   FrameLayout output;  // of the result, with rows that CUDA memory at the input lacks
   std::vector<View> views;
@@ -90,7 +93,7 @@ struct StreamContext {
 
   // The kind of the buffer's frame, by its flags where the caps leave that open.
   const FrameKind &kind_of(GstBuffer *buffer) const;
-  bool has_stereo() const { return !kinds[0][1].views.empty() || !kinds[1][1].views.empty(); }
+  bool has_several_views() const;  // whether a frame may have
   // The plans for the views of `buffer` and their regions, where the regions `found` are in force. For the sink pad's
   // streaming thread alone. Throws Error{Cancelled} when `cancelled` becomes true.
   std::vector<PlannedView> plan_regions(GstBuffer *buffer, const RoiList &found,
@@ -101,6 +104,9 @@ struct StreamContext {
   bool suits_in_place() const { return (settings.roi.meta || !settings.roi.rectangles.empty()) && cuda_in == cuda_out; }
   // Nanoseconds per buffer by the caps' framerate; 0 where they have none.
   GstClockTime buffer_duration() const;
+
+ private:
+  FrameKind kind_of_frames(bool interlaced, Packing packing, const FilterSettings &filter) const;
 };
 
 // A frame in flight: its backend reads the input and writes the output until it is retired.
@@ -111,7 +117,8 @@ struct Frame {
   MappedFrame::Place place;        // of the frame in the input buffer
   std::vector<PlannedView> views;  // never empty
   std::optional<MappedFrame> in_map, out_map;
-  std::vector<Ticket> tickets;  // by view
+  std::vector<ColumnView> column_views;  // by view; of column-interleaved frames that the backend has
+  std::vector<Ticket> tickets;           // by view
 
   // Takes `buffer` as input and output, and maps it. Throws Error and FrameError where it cannot be mapped, and leaves
   // it alone.

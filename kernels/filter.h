@@ -238,13 +238,15 @@ struct Regions {
   std::vector<Region> region;
   std::vector<RegionMask> mask;
   std::vector<std::shared_ptr<const RegionPixels>> pixels;  // the same objects from frame to frame
-  // The buffer may hold a single field: its row y is row first_row + y * row_step of the frame, in which coordinates of
-  // regions count.
+  // The buffer may hold a single field, or every second column: its row y is row first_row + y * row_step of the frame,
+  // in which coordinates of regions count, and its column x is column first_column + x * column_step. Steps are 1 or 2.
   int first_row = 0, row_step = 1;
+  int first_column = 0, column_step = 1;
 
   bool operator==(const Regions &o) const {
     return active == o.active && ellipse == o.ellipse && invert == o.invert && region == o.region && mask == o.mask &&
-           pixels == o.pixels && first_row == o.first_row && row_step == o.row_step;
+           pixels == o.pixels && first_row == o.first_row && row_step == o.row_step && first_column == o.first_column &&
+           column_step == o.column_step;
   }
 };
 

@@ -79,12 +79,13 @@ struct FrameLayout {
   // Whether the frame holds two fields, rows 0, 2, 4, ... and rows 1, 3, 5, ..., which are filtered separately.
   bool interlaced = false;
 
-  // The size of the planes that are not subsampled; there is always one.
-  int64_t width() const {
-    return least([](const PlaneLayout &p) { return int64_t{p.width} << p.sub_x; });
+  // The size of the planes that are not subsampled; there is always one. Others may have a row or a column less than the
+  // size asks for.
+  int width() const {
+    return plane_where([](const PlaneLayout &p) { return p.sub_x == 0; }).width;
   }
-  int64_t height() const {
-    return least([](const PlaneLayout &p) { return int64_t{p.height} << p.sub_y; });
+  int height() const {
+    return plane_where([](const PlaneLayout &p) { return p.sub_y == 0; }).height;
   }
   // The largest depth of a channel.
   int depth() const {
@@ -106,10 +107,10 @@ struct FrameLayout {
 
  private:
   template <typename F>
-  int64_t least(F f) const {
-    int64_t value = f(plane[0]);
-    for (int i = 1; i < planes; i++) value = f(plane[i]) < value ? f(plane[i]) : value;
-    return value;
+  const PlaneLayout &plane_where(F f) const {
+    int i = 0;
+    while (i + 1 < planes && !f(plane[i])) i++;
+    return plane[i];
   }
 };
 

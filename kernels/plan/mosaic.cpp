@@ -75,7 +75,8 @@ std::vector<Box> join_regions(const Regions &regions, const Plan &plan) {
   const auto add = [&](const Region &region) {
     const Rectangle r = rectangle_around(region);
     const auto row = [&](int64_t y) { return clip(ceil_div(y - regions.first_row, regions.row_step), height); };
-    const Rectangle inside = {clip(r.x0, width), row(r.y0), clip(r.x1, width), row(r.y1)};
+    const auto column = [&](int64_t x) { return clip(ceil_div(x - regions.first_column, regions.column_step), width); };
+    const Rectangle inside = {column(r.x0), row(r.y0), column(r.x1), row(r.y1)};
     if (region.width <= 0 || region.height <= 0 || inside.empty()) return;
     const Rectangle share = {floor_div(inside.x0, unit_x), floor_div(inside.y0, unit_y), ceil_div(inside.x1, unit_x),
                              ceil_div(inside.y1, unit_y)};
@@ -97,7 +98,7 @@ int32_t phase_of(const MosaicAxis &axis, int64_t origin, const Line &line, int64
   return static_cast<int32_t>(at - floor_div(at, axis.size) * axis.size);
 }
 
-// `step` is a power of two, since subsampling is, and fields are every second row.
+// `step` is a power of two, since subsampling is, and fields are every second row or column.
 MosaicAxis make_axis(int size, int64_t step) {
   if (size <= step) return {};
   return {size, ceil_log2(step)};
@@ -115,8 +116,9 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
   for (const Plan::Part &part : plan.parts) {
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     const int64_t sub_x = int64_t{1} << layout.sub_x, sub_y = int64_t{1} << layout.sub_y;
-    const int64_t row_step = part.row_step * regions.row_step;
-    const Line x = {0, sub_x}, y = {regions.first_row + part.first_row * regions.row_step, row_step * sub_y};
+    const int64_t row_step = part.row_step * regions.row_step, column_step = regions.column_step;
+    const Line x = {regions.first_column, column_step * sub_x};
+    const Line y = {regions.first_row + part.first_row * regions.row_step, row_step * sub_y};
     MosaicPart &out = result.emplace_back();
     out.x = make_axis(pass.block_x, x.step);
     out.y = make_axis(pass.block_y, y.step);
@@ -132,8 +134,9 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
     const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
     for (const auto &[r, share] : boxes) {
       const int64_t top = ceil_div(r.y0 - y.first, row_step), bottom = ceil_div(r.y1 - y.first, row_step);
-      if (clip(r.x0, width) >= clip(r.x1, width) || clip(top, rows) >= clip(bottom, rows)) continue;
-      add(r.x0, r.y0, clip(floor_div(r.x0, sub_x), layout.width), clip(ceil_div(r.x1, sub_x), layout.width),
+      const int64_t left = ceil_div(r.x0 - x.first, column_step), right = ceil_div(r.x1 - x.first, column_step);
+      if (clip(left, width) >= clip(right, width) || clip(top, rows) >= clip(bottom, rows)) continue;
+      add(r.x0, r.y0, clip(floor_div(left, sub_x), layout.width), clip(ceil_div(right, sub_x), layout.width),
           clip(floor_div(top, sub_y), part.height), clip(ceil_div(bottom, sub_y), part.height));
     }
   }

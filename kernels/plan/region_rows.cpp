@@ -33,16 +33,20 @@ Columns ellipse_row(int64_t width, int64_t height, int64_t row) {
   return {begin, std::max(begin, width - begin)};
 }
 
-// The pixels of a field, or of a frame without fields, and the position of its rows in the frame in which coordinates
-// of regions count.
+// The pixels of a field, or of a frame without fields, and the position of its rows and columns in the frame in which
+// coordinates of regions count.
 struct Field {
   int64_t frame_row(int64_t y) const { return first_row + y * row_step; }
+  int64_t frame_column(int64_t x) const { return first_column + x * column_step; }
   // The first row of the field at or below a row of the frame. It may be outside the field.
   int64_t row_from(int64_t frame_row) const { return ceil_div(frame_row - first_row, row_step); }
+  int64_t column_from(int64_t frame_column) const { return ceil_div(frame_column - first_column, column_step); }
   int32_t clip(int64_t x) const { return static_cast<int32_t>(std::clamp<int64_t>(x, 0, columns)); }
+  // The field's pixels of columns [begin, end) of the frame.
+  PixelRun run(int64_t begin, int64_t end) const { return {clip(column_from(begin)), clip(column_from(end))}; }
 
   int columns, rows;
-  int64_t first_row, row_step;
+  int64_t first_row, row_step, first_column, column_step;
 };
 
 // A region that is rotated about its centre: a rectangle or the ellipse inscribed in it.
@@ -66,10 +70,13 @@ class TurnedRegion {
   PixelRun row(int y) const {
     const double dy = static_cast<double>(field_.frame_row(y)) + 0.5 - y_;
     const Span span = span_of(dy);
-    const auto clip = [&](double v) { return static_cast<int>(std::clamp<double>(v, 0, field_.columns)); };
+    const auto column_of = [&](double v) {
+      const double column = (v - static_cast<double>(field_.first_column)) / static_cast<double>(field_.column_step);
+      return static_cast<int>(std::clamp<double>(column, 0, field_.columns));
+    };
     if (!(span.begin <= span.end)) return {0, 0};
     // Start one pixel farther out at both ends, in case the ends were rounded inwards.
-    int begin = clip(std::floor(x_ + span.begin - 0.5)), end = clip(std::ceil(x_ + span.end + 0.5));
+    int begin = column_of(std::floor(x_ + span.begin - 0.5)), end = column_of(std::ceil(x_ + span.end + 0.5) + 1);
     while (begin < end && !has(begin, dy)) begin++;
     while (end > begin && !has(end - 1, dy)) end--;
     return {begin, end};
@@ -115,7 +122,8 @@ class TurnedRegion {
 
   // Whether the region has pixel x of a row whose middle is `dy` below y_.
   bool has(int x, double dy) const {
-    const double dx = x + 0.5 - x_, u = dx * cos_ + dy * sin_, v = dy * cos_ - dx * sin_;
+    const double dx = static_cast<double>(field_.frame_column(x)) + 0.5 - x_, u = dx * cos_ + dy * sin_,
+                 v = dy * cos_ - dx * sin_;
     if (ellipse_) {
       constexpr double kOnEdge = 1 + 1e-11;  // so that rounding does not take away centres on the edge
       return u * u * half_height_ * half_height_ + v * v * half_width_ * half_width_ <=
@@ -149,8 +157,8 @@ class SpreadMask {
       const auto first_on = [&](int64_t sample) {
         return (2 * width * sample + mask_.width - 1) / (2 * int64_t{mask_.width});
       };
-      runs->push_back({field_.clip(mask_.box.x + first_on(members.begin)),
-                       field_.clip(mask_.box.x + std::min(first_on(members.end), width))});
+      runs->push_back(
+          field_.run(mask_.box.x + first_on(members.begin), mask_.box.x + std::min(first_on(members.end), width)));
     }
   }
 
@@ -193,19 +201,19 @@ class RowByRow {
   RowByRow(const Regions &regions, const Field &field) : row_(field.columns) {
     for (const Region &r : regions.region) {
       if (r.width <= 0 || r.height <= 0) continue;
-      const int64_t x0 = r.x, width = r.width, top = field.row_from(r.y),
-                    bottom = field.row_from(r.y + int64_t{r.height});
+      const int64_t top = field.row_from(r.y), bottom = field.row_from(r.y + int64_t{r.height}),
+                    left = field.column_from(r.x), right = field.column_from(r.x + int64_t{r.width});
       if (r.rotation != 0) {
         const TurnedRegion turned(r, regions.ellipse, field);
         add_shape(turned.top(), turned.bottom(),
                   [turned](int y, std::vector<PixelRun> *runs) { runs->push_back(turned.row(y)); });
       } else if (regions.ellipse) {
         add_shape(top, bottom, [=, &field](int y, std::vector<PixelRun> *runs) {
-          const Columns in = ellipse_row(width, bottom - top, y - top);
-          runs->push_back({field.clip(x0 + in.begin), field.clip(x0 + in.end)});
+          const Columns in = ellipse_row(right - left, bottom - top, y - top);
+          runs->push_back({field.clip(left + in.begin), field.clip(left + in.end)});
         });
       } else {
-        const PixelRun run = {field.clip(x0), field.clip(x0 + width)};
+        const PixelRun run = {field.clip(left), field.clip(right)};
         edges_.push_back({top, run, true});
         edges_.push_back({bottom, run, false});
       }
@@ -220,7 +228,7 @@ class RowByRow {
       add_shape(field.row_from(p->top), field.row_from(p->bottom()), [&](int y, std::vector<PixelRun> *runs) {
         const auto at = static_cast<size_t>(field.frame_row(y) - p->top);
         for (size_t i = p->first[at]; i < p->first[at + 1]; i++)
-          runs->push_back({field.clip(p->run[i].begin), field.clip(p->run[i].end)});
+          runs->push_back(field.run(p->run[i].begin, p->run[i].end));
       });
     std::sort(shapes_.begin(), shapes_.end(), [](const Shape &a, const Shape &b) { return a.top < b.top; });
     std::sort(edges_.begin(), edges_.end(), [](const Edge &a, const Edge &b) { return a.row < b.row; });
@@ -283,9 +291,12 @@ void invert_runs(std::vector<PixelRun> &runs, size_t begin, int width) {
 }
 
 Field field_of(const Regions &regions, const Plan &plan, const Plan::Part &part) {
-  return {static_cast<int>(plan.layout.width()),
+  return {plan.layout.width(),
           static_cast<int>(ceil_div(plan.layout.height() - part.first_row, part.row_step)),
-          regions.first_row + int64_t{regions.row_step} * part.first_row, int64_t{regions.row_step} * part.row_step};
+          regions.first_row + int64_t{regions.row_step} * part.first_row,
+          int64_t{regions.row_step} * part.row_step,
+          regions.first_column,
+          regions.column_step};
 }
 
 RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellation &cancellation) {
@@ -314,7 +325,8 @@ RegionRows samples_of(const RegionRows &pixels, const PlaneLayout &plane, int he
     for (int64_t i = top; i < top + step; i++)
       for (size_t r = at(i).begin; r < at(i).end; r++) {
         const PixelRun &run = pixels.runs()[r];
-        row.add({run.begin >> plane.sub_x, std::min(((run.end - 1) >> plane.sub_x) + 1, plane.width)});
+        const int begin = run.begin >> plane.sub_x, end = std::min(((run.end - 1) >> plane.sub_x) + 1, plane.width);
+        if (begin < end) row.add({begin, end});  // the last columns may have no chroma
       }
     result.append(row, false, plane.width);
     row.clear();
@@ -339,7 +351,7 @@ void RegionRows::append(RunUnion &row, bool invert, int width) {
 }
 
 bool have_pixels(const Regions &regions, int width, int height) {
-  return !pixels_of(regions, {width, height, 0, 1}, Cancellation(nullptr)).runs().empty();
+  return !pixels_of(regions, {width, height, 0, 1, 0, 1}, Cancellation(nullptr)).runs().empty();
 }
 
 std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &regions, const Plan &plan,

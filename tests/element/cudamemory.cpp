@@ -104,6 +104,66 @@ GST_START_TEST(interlaced_frames_have_the_rows_of_cuda_memory) {
 }
 GST_END_TEST;
 
+// A copy of `frame` in CUDA memory whose GstVideoMeta counts the rows from bottom to top. The picture is upside down.
+Ref<GstBuffer> turned_over(GstBuffer *frame, const GstVideoInfo &info, DeviceMemory &device) {
+  Ref<GstBuffer> copy = device.copy(frame, info);
+  GstVideoMeta *meta = gst_buffer_get_video_meta(copy.get());
+  for (guint p = 0; p < meta->n_planes; p++) {
+    const int rows = GST_VIDEO_SUB_SCALE(p ? 1 : 0, GST_VIDEO_INFO_HEIGHT(&info));
+    meta->offset[p] += (rows - 1) * meta->stride[p];
+    meta->stride[p] *= -1;
+  }
+  return copy;
+}
+
+GST_START_TEST(rows_from_bottom_to_top_are_filtered) {
+  Random random = seeded();
+  const GstVideoInfo info = video_info("NV12", 38, 22);
+  for (const char *properties : {"mask=gauss5", "mask=gauss5 method=tiled", "mask=median size=3 backend=cpu"})
+    for (const char *roi : {"", " roi='3,2,20,15'"})
+      for (const bool device_out : {false, true}) {
+        const std::unique_ptr<Harness> h = harness_between(std::string(properties) + roi, info, true, device_out);
+        const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+        const Ref<GstBuffer> in = random_frame(info, random);
+        Ref<GstBuffer> pushed = turned_over(in.get(), info, *device);
+        // The same rows in the usual order.
+        const Ref<GstBuffer> usual(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
+        GstVideoFrame source, target;
+        fail_unless(gst_video_frame_map(&source, &info, pushed.get(), GST_MAP_READ));
+        fail_unless(gst_video_frame_map(&target, &info, usual.get(), GST_MAP_WRITE));
+        fail_unless(gst_video_frame_copy(&target, &source));
+        gst_video_frame_unmap(&target);
+        gst_video_frame_unmap(&source);
+        const Ref<GstBuffer> want = Harness(std::string(properties) + " backend=cpu" + roi, info).filter(usual.get());
+        fail_unless_equals_int(gst_harness_push(h->get(), pushed.release()), GST_FLOW_OK);
+        const Ref<GstBuffer> out = h->pull();
+        fail_unless(same_samples(out.get(), want.get(), info), "%s%s, to CUDA memory %d", properties, roi, device_out);
+      }
+}
+GST_END_TEST;
+
+// The views of frames in CUDA memory, also of column-interleaved ones, which the CPU takes apart.
+GST_START_TEST(views_of_stereo_are_filtered_apart) {
+  Random random = seeded();
+  for (const auto mode : {GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE, GST_VIDEO_MULTIVIEW_MODE_ROW_INTERLEAVED,
+                          GST_VIDEO_MULTIVIEW_MODE_COLUMN_INTERLEAVED})
+    for (const char *properties : {"mask=gauss5 chroma=filter", "mask=mosaic size=6 roi='5,3,21,14'"})
+      for (const bool device_in : {false, true})
+        for (const bool device_out : {false, true}) {
+          GstVideoInfo info = video_info("NV12", 40, 28);
+          GST_VIDEO_INFO_MULTIVIEW_MODE(&info) = mode;
+          info.views = 2;
+          const std::unique_ptr<Harness> h = harness_between(properties, info, device_in, device_out);
+          const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+          const Ref<GstBuffer> in = random_frame(info, random);
+          const Ref<GstBuffer> want = Harness(std::string(properties) + " backend=cpu", info).filter(in.get());
+          const Ref<GstBuffer> out = h->filter(device_in ? device->copy(in.get(), info).get() : in.get());
+          fail_unless(same_samples(out.get(), want.get(), info), "mode %d, %s, from CUDA memory %d, to it %d", mode,
+                      properties, device_in, device_out);
+        }
+}
+GST_END_TEST;
+
 // Between two elements such frames stay in system memory, where no row is lost, unless one of them needs CUDA memory.
 GST_START_TEST(interlaced_frames_keep_all_rows_between_elements) {
   Random random = seeded();
@@ -821,6 +881,8 @@ Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, frames_go_from_either_memory_into_either);
   tcase_add_test(tc, interlaced_frames_have_the_rows_of_cuda_memory);
+  tcase_add_test(tc, rows_from_bottom_to_top_are_filtered);
+  tcase_add_test(tc, views_of_stereo_are_filtered_apart);
   tcase_add_test(tc, interlaced_frames_keep_all_rows_between_elements);
   tcase_add_test(tc, the_cpu_also_takes_and_delivers_cuda_memory);
   tcase_add_test(tc, identity_moves_frames_from_one_memory_to_the_other);

@@ -92,6 +92,10 @@ Regions read_regions(fuzz::Bytes &bytes) {
     regions.row_step = 2;
     regions.first_row = flags >> 4 & 1;
   }
+  if (flags & 32) {  // every second column
+    regions.column_step = 2;
+    regions.first_column = flags >> 6 & 1;
+  }
   for (int n = bytes.below(8); n > 0; n--) {
     Region r = {bytes.integer(), bytes.integer(), bytes.integer(), bytes.integer()};
     r.rotation = bytes.flag() ? bytes.number() : 0;

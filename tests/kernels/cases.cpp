@@ -470,7 +470,8 @@ std::shared_ptr<const RegionPixels> draw_pixels(Random &random, const Region &bo
 }
 
 // Draws no regions for most cases. Other cases have rectangles, which may overlap and reach out of the frame. Some have
-// many small rectangles, rotated ones, masks or, if the frame is not interlaced, the rows of one field.
+// many small rectangles, rotated ones, masks or, if the frame is not interlaced, the rows of one field. Some frames are
+// every second column of the frame that regions count in.
 Regions draw_regions(Random &random, Size frame, bool interlaced) {
   Regions regions;
   if (random() % 5) return regions;
@@ -491,6 +492,10 @@ Regions draw_regions(Random &random, Size frame, bool interlaced) {
   if (!interlaced && random() % 5 == 0) {
     regions.row_step = 2;
     regions.first_row = static_cast<int>(random() % 2);
+  }
+  if (random() % 5 == 0) {
+    regions.column_step = 2;
+    regions.first_column = static_cast<int>(random() % 2);
   }
   return regions;
 }
@@ -572,6 +577,7 @@ std::string describe(const Case &c) {
       out << " and " << p->run.size() << " runs within " << p->box.x << "," << p->box.y << "," << p->box.width << ","
           << p->box.height;
     if (c.regions.row_step > 1) out << " field " << c.regions.first_row;
+    if (c.regions.column_step > 1) out << " columns from " << c.regions.first_column;
     if (c.in_place) out << " in place";
   }
   out << " content=" << content_name(c.content) << " placement=" << c.source_placement << "," << c.target_placement;

@@ -40,6 +40,10 @@ int64_t frame_row(const Mosaic &m, int row) {
   return m.regions->first_row + static_cast<int64_t>(row) * m.regions->row_step;
 }
 
+int64_t frame_column(const Mosaic &m, int column) {
+  return m.regions->first_column + static_cast<int64_t>(column) * m.regions->column_step;
+}
+
 // Flags of the units along a line of `count` columns or rows: whether the box has a column or row of the unit.
 template <typename Has>
 std::vector<bool> units(int count, int unit, Has has) {
@@ -61,8 +65,10 @@ struct Joined {
 };
 
 Joined joined(const Mosaic &m, const Box &box) {
-  return {box, units(m.columns, m.unit_x, [&](int x) { return x >= box.x0 && x < box.x1; }),
-          units(m.rows, m.unit_y, [&](int y) { return frame_row(m, y) >= box.y0 && frame_row(m, y) < box.y1; })};
+  return {
+      box,
+      units(m.columns, m.unit_x, [&](int x) { return frame_column(m, x) >= box.x0 && frame_column(m, x) < box.x1; }),
+      units(m.rows, m.unit_y, [&](int y) { return frame_row(m, y) >= box.y0 && frame_row(m, y) < box.y1; })};
 }
 
 std::vector<Joined> boxes_of(const Mosaic &m) {
@@ -103,8 +109,10 @@ Channel mosaic(const Channel &in, const Mosaic &m) {
       Box box = {0, 0, 0, 0};
       for (size_t i = 0; i < boxes.size(); i++) {
         bool has_column = false, has_row = false;
-        for (int k = 0; k < 1 << m.sub_x; k++)
-          has_column |= column + k < m.columns && column + k >= boxes[i].box.x0 && column + k < boxes[i].box.x1;
+        for (int k = 0; k < 1 << m.sub_x; k++) {
+          const int64_t c = frame_column(m, column + k);
+          has_column |= column + k < m.columns && c >= boxes[i].box.x0 && c < boxes[i].box.x1;
+        }
         for (int k = 0; k < 1 << m.sub_y; k++) {
           const int r = row + k * m.row_step;
           has_row |= r < m.rows && frame_row(m, r) >= boxes[i].box.y0 && frame_row(m, r) < boxes[i].box.y1;
@@ -112,7 +120,7 @@ Channel mosaic(const Channel &in, const Mosaic &m) {
         if (has_column && has_row) number = static_cast<int>(i), box = boxes[i].box;
       }
       if (by_region && number < 0) continue;
-      pixels[{number, floor_of_quotient(column - box.x0, m.block_x),
+      pixels[{number, floor_of_quotient(frame_column(m, column) - box.x0, m.block_x),
               floor_of_quotient(frame_row(m, row) - box.y0, m.block_y)}]
           .push_back(y * in.width + x);
     }

@@ -762,22 +762,29 @@ bool is_in_turned(const Region &r, bool ellipse, int64_t x, int64_t y) {
   return u * u + v * v <= 1 + 1e-11;  // so that rounding does not take away centres on the edge
 }
 
-// Whether pixel (x, row y) of the frame is in an upright region. Only rows `first`, first + step, ... of the frame
-// exist. An ellipse is inscribed in the existing rows of the region.
-bool is_in_upright(const Region &r, bool ellipse, int64_t x, int64_t y, int64_t first, int64_t step) {
+// The rows, or columns, of the frame that exist: first, first + step, ...
+struct Line {
+  int64_t first, step;
+
+  // How many come before a row of the frame; may be negative.
+  int64_t before(int64_t at) const {
+    int64_t n = (at - first) / step;
+    while (first + n * step < at) n++;
+    while (first + (n - 1) * step >= at) n--;
+    return n;
+  }
+};
+
+// Whether pixel (x, y) of the frame is in an upright region. An ellipse is inscribed in the existing rows and columns
+// of the region.
+bool is_in_upright(const Region &r, bool ellipse, int64_t x, int64_t y, const Line &columns, const Line &rows) {
   const int64_t right = int64_t{r.x} + r.width, bottom = int64_t{r.y} + r.height;
   if (x < r.x || x >= right || y < r.y || y >= bottom) return false;
   if (!ellipse) return true;
-  const auto rows_above = [&](int64_t row) {  // number of rows from `first` on; may be negative
-    int64_t n = (row - first) / step;
-    while (first + n * step < row) n++;
-    while (first + (n - 1) * step >= row) n--;
-    return n;
-  };
-  // Distances from the centre, and diameters, in half pixels.
-  const Integer w = r.width, h = rows_above(bottom) - rows_above(r.y);
-  const Integer dx = 2 * Integer{x} + 1 - r.x - right;
-  const Integer dy = 2 * Integer{rows_above(y)} + 1 - rows_above(r.y) - rows_above(bottom);
+  // Diameters, and distances from the centre, in half pixels.
+  const Integer w = columns.before(right) - columns.before(r.x), h = rows.before(bottom) - rows.before(r.y);
+  const Integer dx = 2 * Integer{columns.before(x)} + 1 - columns.before(r.x) - columns.before(right);
+  const Integer dy = 2 * Integer{rows.before(y)} + 1 - rows.before(r.y) - rows.before(bottom);
   return dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
 }
 
@@ -802,9 +809,10 @@ bool has_pixel(const RegionPixels &pixels, int64_t x, int64_t y) {
 bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayout &plane, bool interlaced, int field,
                  int x, int y) {
   if (!regions.active) return true;
-  // Rows count in the frame of the regions. The given frame may be a field of it.
+  // Rows and columns count in the frame of the regions. The given frame may be a field of it, or every second column.
   const int step = (interlaced ? 2 : 1) * regions.row_step;
   const int first = regions.first_row + field * regions.row_step;
+  const Line lines{first, step}, line{regions.first_column, regions.column_step};
   const auto is_in = [&](int64_t column, int64_t row) {
     for (const RegionMask &mask : regions.mask)
       if (is_member(mask, column, row)) return true;
@@ -813,14 +821,14 @@ bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayou
     for (const Region &r : regions.region)
       if (r.width > 0 && r.height > 0 &&
           (r.rotation != 0 ? is_in_turned(r, regions.ellipse, column, row)
-                           : is_in_upright(r, regions.ellipse, column, row, first, step)))
+                           : is_in_upright(r, regions.ellipse, column, row, line, lines)))
         return true;
     return false;
   };
   for (int k = y << plane.sub_y; k < (y + 1) << plane.sub_y; k++)
     for (int column = x << plane.sub_x; column < (x + 1) << plane.sub_x; column++)
       if (column < columns && field + k * (interlaced ? 2 : 1) < rows &&
-          is_in(column, first + k * step) != regions.invert)
+          is_in(line.first + column * line.step, first + k * step) != regions.invert)
         return true;
   return false;
 }
