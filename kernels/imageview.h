@@ -79,8 +79,8 @@ struct FrameLayout {
   // Whether the frame holds two fields, rows 0, 2, 4, ... and rows 1, 3, 5, ..., which are filtered separately.
   bool interlaced = false;
 
-  // The size of the planes that are not subsampled; there is always one. Others may have a row or a column less than the
-  // size asks for.
+  // The size of the planes that are not subsampled; there is always one. Others may have a row or a column less than
+  // the size asks for.
   int width() const {
     return plane_where([](const PlaneLayout &p) { return p.sub_x == 0; }).width;
   }
