@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Without vector registers GCC -O3 unrolls the loops over blocks into scalar code, which takes minutes to compile.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__SSE2__) && !defined(__ARM_NEON) && !defined(__ALTIVEC__) && \
+    !defined(__S390_VX__) && !defined(__riscv_vector) && !defined(__loongarch_sx) && !defined(__mips_msa)
+#pragma GCC optimize("O2")
+#endif
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
