@@ -2,7 +2,8 @@
 //
 // Tests memory that runs out while a marked frame is filtered: in each run one allocation fails, the first, the second,
 // and so on. The frame leaves filtered, or not at all and with an error. So do later frames for which its regions are
-// held. Also tests memory that cannot be mapped.
+// held. Also tests memory that cannot be mapped. Frames are filtered one by one: with frames in flight a frame leaves
+// later than its push returns. On a GPU the program is skipped; on the stand-in it runs.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -75,7 +76,9 @@ struct Marked {
 class Run {
  public:
   Run(const Case &c, bool in_place)
-      : case_(c), in_place_(in_place), between_(std::string("mask=mosaic size=8 n-threads=2 ") + c.properties, gray()) {
+      : case_(c),
+        in_place_(in_place),
+        between_(std::string("mask=mosaic size=8 n-threads=2 frames-in-flight=1 ") + c.properties, gray()) {
     gst_element_set_state(between_.element.get(), GST_STATE_PLAYING);
     between_.announce();
   }
@@ -195,7 +198,7 @@ GST_START_TEST(frames_that_wait_hide_what_is_found_later) {
   for (const bool in_place : {false, true})
     for (int failing = 0; failing < 7; failing++)
       for (long n = 1;; n++) {
-        Between between(std::string("mask=mosaic size=8 n-threads=2 ") + c.properties, gray());
+        Between between(std::string("mask=mosaic size=8 n-threads=2 frames-in-flight=1 ") + c.properties, gray());
         gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
         between.announce();
         Random random = seeded();
@@ -246,7 +249,9 @@ GST_START_TEST(types_that_change_without_memory_hide_what_they_select) {
   long n = 0;
   for (bool failed = true; failed;) {
     Between between(
-        "mask=mosaic size=8 n-threads=2 roi-meta=true roi-type=cat roi-lookahead=80000000 roi-hold=1000000000", gray());
+        "mask=mosaic size=8 n-threads=2 frames-in-flight=1 roi-meta=true roi-type=cat roi-lookahead=80000000 "
+        "roi-hold=1000000000",
+        gray());
     gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
     between.announce();
     Random random = seeded();
@@ -284,7 +289,9 @@ GST_START_TEST(types_that_change_after_a_frame_without_memory_count) {
     bool warned = false;
     for (bool failed = true; failed;) {
       Between between(
-          std::string("mask=mosaic size=8 n-threads=2 roi-meta=true roi-lookahead=80000000 roi-type=") + before,
+          std::string(
+              "mask=mosaic size=8 n-threads=2 frames-in-flight=1 roi-meta=true roi-lookahead=80000000 roi-type=") +
+              before,
           gray());
       gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
       between.announce();
@@ -320,7 +327,7 @@ GST_END_TEST;
 // Memory runs out for some frames. Regions of these are not known: as long as they would be held, all is hidden.
 GST_START_TEST(regions_of_any_number_of_frames_are_missed) {
   for (const int missed : {1, 300}) {
-    Between between("mask=mosaic size=8 n-threads=1 roi-meta=true roi-hold=1000000000", gray());
+    Between between("mask=mosaic size=8 n-threads=1 frames-in-flight=1 roi-meta=true roi-hold=1000000000", gray());
     gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
     between.announce();
     Random random = seeded();
@@ -368,7 +375,7 @@ GST_END_TEST;
 // Where upstream has no buffer left, a thread of the element lets the oldest frame go. It first makes a warning.
 GST_START_TEST(a_thread_without_memory_is_an_error) {
   for (long n = 1; n < 8; n++) {
-    Between between("mask=fill roi-meta=true roi-lookahead=1000000000", gray());
+    Between between("mask=fill frames-in-flight=1 roi-meta=true roi-lookahead=1000000000", gray());
     gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
     between.announce();
     const Ref<GstBufferPool> pool(gst_buffer_pool_new());
@@ -491,5 +498,12 @@ Suite *make_suite() {
 }  // namespace
 
 int main(int argc, char **argv) {
+#ifndef CUDACONV_TEST_STATIC
+  // The driver's libraries share this operator new, and no exception may pass through them.
+  if (!strcmp(test_backend(), "cuda")) {
+    g_printerr("SKIP: with a GPU the allocation that fails may be the driver's\n");
+    return 77;
+  }
+#endif
   return run_suite(argc, argv, "outofmemory", make_suite, false);
 }
