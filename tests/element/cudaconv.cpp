@@ -1711,7 +1711,9 @@ GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
     check_refused(h, in.get());
   };
   refused([](GstVideoMeta *meta) { meta->stride[0] = 31; });
-  refused([](GstVideoMeta *meta) { meta->stride[1] = -16; });
+  refused([](GstVideoMeta *meta) { meta->stride[1] = -15; });
+  refused([](GstVideoMeta *meta) { meta->stride[0] = -32; });
+  refused([](GstVideoMeta *meta) { meta->stride[2] = -1 << 20; });
   refused([](GstVideoMeta *meta) { meta->stride[2] = 1 << 20; });
   refused([](GstVideoMeta *meta) { meta->offset[2] += 200; });
   refused([](GstVideoMeta *meta) { meta->width = 30; });

@@ -115,7 +115,7 @@ class Element {
   Coefficients c_;
 };
 
-// What a filter promises at the edges of the frame.
+// The promises of a filter at the edges of the frame.
 struct Edges {
   bool ordered = false, repeats = false;
 };
