@@ -189,7 +189,7 @@ RoiList RoiSelector::in_picture(const RoiList &regions) const {
     const Region middle = {r.x + r.width / 2, r.y + r.height / 2, 1, 1};
     return interlaced_ || (!fixed_.ellipse && r.rotation == 0) || !is_outside(middle, frame_);
   };
-  if (std::none_of(list.region.begin(), list.region.end(), has_pixel)) {
+  if (!list.region.empty() && std::none_of(list.region.begin(), list.region.end(), has_pixel)) {
     Regions shapes;
     shapes.ellipse = fixed_.ellipse;
     shapes.region.swap(list.region);
