@@ -21,6 +21,9 @@ class CudaStream {
  public:
 #if GST_CHECK_VERSION(1, 24, 0)
   explicit CudaStream(GstCudaContext *context) : stream_(gst_cuda_stream_new(context)) {}
+  // The stream of `memory`, which has one.
+  explicit CudaStream(GstMemory *memory)
+      : stream_(gst_cuda_stream_ref(gst_cuda_memory_get_stream(GST_CUDA_MEMORY_CAST(memory)))) {}
   ~CudaStream() {
     gst_clear_cuda_stream(&stream_);
   }
@@ -37,14 +40,25 @@ class CudaStream {
     GstCudaStream *stream = gst_cuda_memory_get_stream(GST_CUDA_MEMORY_CAST(memory));
     return stream ? gst_cuda_stream_get_handle(stream) : nullptr;
   }
+  // Whether the buffer may be released while the GPU still reads it in the order of its stream, since whoever writes it
+  // next does so in that order. Wrapped memory may be written by others, and the CPU may write again what has not been
+  // uploaded.
+  static bool orders_release(GstBuffer *buffer) {
+    return buffer->pool && GST_IS_CUDA_BUFFER_POOL(buffer->pool) &&
+           !GST_MEMORY_FLAG_IS_SET(gst_buffer_peek_memory(buffer, 0), GST_CUDA_MEMORY_TRANSFER_NEED_UPLOAD);
+  }
 #else
   explicit CudaStream(GstCudaContext *) {}
+  explicit CudaStream(GstMemory *) {}
   void *handle() const {
     return nullptr;
   }
   void configure_pool(GstStructure *) const {}
   static void *of(GstMemory *, bool) {
     return nullptr;
+  }
+  static bool orders_release(GstBuffer *) {
+    return false;
   }
 #endif
   CudaStream(const CudaStream &) = delete;

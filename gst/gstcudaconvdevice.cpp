@@ -33,6 +33,7 @@ class CurrentContext {
 // A CUDA context and the element's stream on it, shared by a device and the backends that it has made.
 struct Context {
   explicit Context(ContextRef reference) : gst(std::move(reference)), stream(gst.get()) {}
+  Context(ContextRef reference, GstMemory *with_stream) : gst(std::move(reference)), stream(with_stream) {}
   // Calls f with the context current. Where the context is lost and cannot be made current, calls f all the same.
   template <typename F>
   void call(const F &f) const {
@@ -88,6 +89,7 @@ class CudaDevice : public Device {
  public:
   explicit CudaDevice(ContextRef context)
       : id_(device_of(context.get())), context_(std::make_shared<const Context>(std::move(context))) {}
+  CudaDevice(int id, std::shared_ptr<const Context> context) : id_(id), context_(std::move(context)) {}
 
   std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
     return std::make_shared<BackendInContext>(context_, std::move(parallel_for));
@@ -107,6 +109,16 @@ class CudaDevice : public Device {
 
   void *stream_of(GstBuffer *buffer, bool if_pending) const override {
     return CudaStream::of(gst_buffer_peek_memory(buffer, 0), if_pending);
+  }
+  bool orders(GstBuffer *buffer) const override { return has_stream_of(buffer) && CudaStream::orders_release(buffer); }
+  bool has_stream_of(GstBuffer *buffer) const override {
+    void *const stream = stream_of(buffer, false);
+    return stream && stream == context_->stream.handle();
+  }
+  std::shared_ptr<Device> with_stream_of(GstBuffer *buffer) const override {
+    ContextRef context(GST_CUDA_CONTEXT(gst_object_ref(context_->gst.get())));
+    return std::make_shared<CudaDevice>(
+        id_, std::make_shared<const Context>(std::move(context), gst_buffer_peek_memory(buffer, 0)));
   }
   void mark_complete(GstBuffer *buffer) const override { gst::mark_complete(gst_buffer_peek_memory(buffer, 0)); }
 

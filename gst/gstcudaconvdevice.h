@@ -38,6 +38,14 @@ class Device {
   // none: the buffer then has to be complete before it is pushed. With `if_pending` also where no write to it is
   // pending.
   virtual void *stream_of(GstBuffer *buffer, bool if_pending) const = 0;
+  // Whether the stream of a buffer of this context is the one that backends use, and whoever writes or frees the memory
+  // next does so in its order.
+  virtual bool orders(GstBuffer *buffer) const = 0;
+  // Whether backends use the stream of a buffer of this context; also false where it has none.
+  virtual bool has_stream_of(GstBuffer *buffer) const = 0;
+  // The same context with the stream of `buffer`, which has one, for backends that are made from then on. nullptr where
+  // that is not possible.
+  virtual std::shared_ptr<Device> with_stream_of(GstBuffer *buffer) const = 0;
   // Tells GStreamer that all writes to the buffer are complete.
   virtual void mark_complete(GstBuffer *buffer) const = 0;
 

@@ -168,6 +168,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     std::unique_lock<std::mutex> guard(lock_);
     const guint before = interruptions_;
     if (!runs_task_) most = 1;
+    if (most <= 1) frame->may_leave = false;
     note_pace();
     if (most > 1) land_finished(guard, most);
     // This frame is pushed from here, so all others must be out: frames of an engine that has failed may be in flight.
@@ -192,7 +193,13 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     lost_ = true;
     return GST_FLOW_OK;
   }
-  if (most <= 1) {
+  const bool left = frame->has_left();
+  if (left) {
+    wait_for_earlier();
+    count(*frame->context->engine, frame->views.size());
+    frame->unmap();
+  }
+  if (left || most <= 1) {
     Ref<GstBuffer> out = std::move(frame->out);
     frame.reset();
     return push_now(std::move(out));
@@ -200,10 +207,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
 
   Ref<GstBuffer> ordered;
   if (frame->is_stream_ordered()) {
-    {
-      std::unique_lock<std::mutex> guard(lock_);
-      changed_.wait(guard, [this] { return stopped_ || unpushed_ == 0; });
-    }
+    wait_for_earlier();
     frame->out_map.reset();
     ordered = std::move(frame->out);
   }
@@ -222,6 +226,12 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   }
   if (!in_time) land(std::move(frame), true);
   return ordered ? push_now(std::move(ordered)) : GST_FLOW_OK;
+}
+
+// Waits until all earlier frames have been pushed.
+void Flight::wait_for_earlier() {
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return stopped_ || unpushed_ == 0; });
 }
 
 bool Flight::comes_fast() const {

@@ -97,6 +97,7 @@ class Flight {
 
   void set_start(Start start);
   void forget_task();
+  void wait_for_earlier();
   void note_pace();
   bool comes_fast() const;
   void land_finished(std::unique_lock<std::mutex> &guard, guint most);

@@ -52,8 +52,11 @@ class MappedFrame {
   MappedFrame &operator=(const MappedFrame &) = delete;
 
   const FrameView &view() const { return view_; }
-  // Sets FrameView::stream. Call it before the view is used.
-  void set_stream(void *stream) { view_.stream = stream; }
+  // Sets FrameView::stream and in_order. Call it before the view is used.
+  void set_stream(void *stream, bool in_order) {
+    view_.stream = stream;
+    view_.in_order = in_order;
+  }
   // The view from pixel x, y of the frame on, which begins a pixel of every plane and, in subsampled planes, of the
   // same field.
   FrameView view_from(int x, int y) const;

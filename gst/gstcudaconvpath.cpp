@@ -129,6 +129,11 @@ void Path::take_context() {
 }
 
 void Path::follow_context(GstBuffer *buffer) {
+  if (session_.is_on_other_stream(buffer)) {
+    flight_.drain();
+    // The memory of the output belongs to the stream, too.
+    if (session_.follow_stream(buffer)) gst_base_transform_reconfigure_src(trans_);
+  }
   if (!session_.is_foreign(buffer)) return;
   flight_.drain();  // the device may fail meanwhile
   if (session_.is_foreign(buffer) && session_.follow(buffer)) gst_base_transform_reconfigure_src(trans_);
@@ -580,6 +585,7 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in, const FrameRegions &frame_regions)
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Filter) regions.everywhere = true;
   auto frame = std::make_unique<Frame>();
   frame->context = context;
+  frame->may_leave = session_.leaves_order_to_streams(*context);
   frame->place = MappedFrame::find(in.get(), context->info, context->kind_of(in.get()).layout, GST_MAP_READ);
   try {
     frame->views = session_.plan_regions(*context, in.get(), regions, flight_.stopped());

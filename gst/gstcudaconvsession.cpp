@@ -50,6 +50,8 @@ bool Session::start() {
   numbers_.clear();
   type_watch_.reset();
   last_time_.reset();
+  has_stream_ = false;
+  other_streams_ = 0;
   counts_.reset();
   return open();
 }
@@ -85,6 +87,7 @@ bool Session::open() {
   {
     std::lock_guard<std::mutex> guard(lock_);
     const std::shared_ptr<const Configuration> before = std::exchange(wanted_, wanted);
+    limits_frames_ = wanted->frames_in_flight != 0;
     if (chosen_ && before->backend == wanted->backend && before->device_id == wanted->device_id) return true;
     failed = std::exchange(device_failed_, false);
   }
@@ -499,16 +502,45 @@ bool Session::follow(GstBuffer *buffer) {
     return false;
   }
   GST_INFO_OBJECT(element_, "frames come in another CUDA context, of device %d", device->id());
+  change_over(std::move(device));
+  return true;
+}
+
+void Session::change_over(std::shared_ptr<Device> device) {
   std::shared_ptr<Engine> engine;
   try {
     engine = make_cuda_engine(device);
   } catch (const Error &e) {
     const Error failed(Error::Kind::Device, e.what(), e.file(), e.line());
-    if (fail_over(*context(), failed)) return true;
+    if (fail_over(*context(), failed)) return;
     throw Error(Error::Kind::Cancelled, "the error has been posted");
   }
   install(context()->with(engine), tried_serial_);
   use(std::move(device), engine);
+}
+
+// Frames of two streams may alternate, behind an element that selects one of two: then the first one stays.
+bool Session::is_on_other_stream(GstBuffer *buffer) {
+  constexpr guint kForGood = 64;  // frames
+  const std::shared_ptr<const StreamContext> context = this->context();
+  if (!context || !context->engine->cuda() || !context->cuda_in || !context->engine->device->owns(buffer)) return false;
+  const Device &device = *context->engine->device;
+  if (!device.stream_of(buffer, false)) return false;
+  if (device.has_stream_of(buffer)) {
+    has_stream_ = true;
+    other_streams_ = 0;
+    return false;
+  }
+  return !has_stream_ || ++other_streams_ >= kForGood;
+}
+
+bool Session::follow_stream(GstBuffer *buffer) {
+  has_stream_ = true;
+  other_streams_ = 0;
+  std::shared_ptr<Device> device = context()->engine->device->with_stream_of(buffer);
+  if (!device) return false;
+  GST_INFO_OBJECT(element_, "frames are filtered on the CUDA stream that they come with");
+  change_over(std::move(device));
   return true;
 }
 
@@ -522,6 +554,11 @@ std::shared_ptr<const StreamContext> Session::context() const {
 int Session::device_in_use() const {
   std::lock_guard<std::mutex> guard(lock_);
   return cuda_engine_ ? device_->id() : -1;
+}
+
+bool Session::leaves_order_to_streams(const StreamContext &context) const {
+  return context.engine->cuda() && context.cuda_in && context.cuda_out && !context.has_several_views() &&
+         !limits_frames_;
 }
 
 guint Session::most_in_flight(guint64 device_ns) const {

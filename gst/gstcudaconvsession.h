@@ -69,6 +69,13 @@ class Session {
   // Changes over to the context that the buffer belongs to, if it is on the device that was asked for; to the CPU if
   // that fails and backend=auto. Nothing may be in flight. Returns whether it did. Throws Error.
   bool follow(GstBuffer *buffer);
+  // Whether the frames to come are to be filtered on the stream of this buffer instead. To be called for each frame.
+  bool is_on_other_stream(GstBuffer *buffer);
+  // Changes over to that stream; to the CPU if that fails and backend=auto. Nothing may be in flight. Returns whether
+  // it did. Throws Error.
+  bool follow_stream(GstBuffer *buffer);
+  // Whether frames may leave before the GPU is done with them, where streams order all work on their memory.
+  bool leaves_order_to_streams(const StreamContext &context) const;
 
   // Notes the regions that come with a frame of this segment. To be called for every frame, also for one that is
   // dropped. `context` is nullptr where there are no caps. `waiting`: the times of the frames that still wait.
@@ -124,6 +131,7 @@ class Session {
  private:
   void release(bool with_context);
   void use(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine);
+  void change_over(std::shared_ptr<Device> device);
   bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
   void warn_of_settings(const Settings &settings, const Error &e);
   void complain_of_unused(const Settings &settings);
@@ -151,6 +159,7 @@ class Session {
   guint failovers_ = 0;
 
   std::atomic<guint> starts_{0};
+  std::atomic<bool> limits_frames_{false};  // frames-in-flight is set
 
   // For the sink pad's streaming thread and state changes alone.
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
@@ -158,6 +167,8 @@ class Session {
   std::string caps_error_, memory_error_;
   RoiHistory held_;                   // the regions of all frames that count, where roi-hold or roi-lookahead is set
   std::optional<int64_t> last_time_;  // of the last frame
+  bool has_stream_ = false;           // a frame has come whose stream is the one in use
+  guint other_streams_ = 0;           // frames of other streams since then
   bool stream_starts_ = false;        // no segment of the latest stream has come
   RoiTypeWatch type_watch_;
   RoiHistory::Span missed_;           // the times of frames whose regions are not known

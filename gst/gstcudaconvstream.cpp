@@ -177,6 +177,7 @@ void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFla
     memory.on_device = device->owns(buffer);
     if (!memory.on_device) memory.pinned = is_pinned(buffer, device);
   }
+  const bool in_order = memory.on_device && may_leave && device->orders(buffer);  // before mapping uploads anything
   // GStreamer forgets that writes are pending before it waits for them: another holder of the memory may be waiting.
   const bool known = gst_buffer_is_writable(buffer) && gst_buffer_is_all_memory_writable(buffer);
   const bool is_input = access & GST_MAP_READ;
@@ -184,7 +185,8 @@ void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFla
   const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
   mapped.emplace(buffer, context->info, layout, found, access, memory);
   // After mapping: mapping uploads on the stream what the CPU has written, without waiting.
-  if (memory.on_device) mapped->set_stream(device->stream_of(buffer, known && !(access & GST_MAP_WRITE)));
+  if (memory.on_device)
+    mapped->set_stream(device->stream_of(buffer, !in_order && known && !(access & GST_MAP_WRITE)), in_order);
 }
 
 void Frame::submit(const std::atomic<bool> &cancelled) {
@@ -240,6 +242,10 @@ void Frame::retire() {
   if (!in || !out_map) return;  // `out` may have been pushed
   const FrameKind &kind = context->kind_of(out.get());
   out_map->repeat_rows(kind.layout, kind.output);
+}
+
+bool Frame::has_left() const {
+  return !tickets.empty() && std::all_of(tickets.begin(), tickets.end(), [](Ticket ticket) { return ticket == kLeft; });
 }
 
 bool Frame::is_done() const {

@@ -116,6 +116,7 @@ struct Frame {
   Ref<GstBuffer> in, out;
   MappedFrame::Place place;        // of the frame in the input buffer
   std::vector<PlannedView> views;  // never empty
+  bool may_leave = false;          // see has_left()
   std::optional<MappedFrame> in_map, out_map;
   std::vector<ColumnView> column_views;  // by view; of column-interleaved frames that the backend has
   std::vector<Ticket> tickets;           // by view
@@ -131,6 +132,8 @@ struct Frame {
   void retire();
   // Whether retire() would return, or throw, without waiting for the GPU.
   bool is_done() const;
+  // Whether nobody has to wait for the frame, since streams order all work on its memory.
+  bool has_left() const;
   // Whether another backend can filter the frame after a device has failed on it: its input is unchanged, except in
   // place in CUDA memory.
   bool can_be_filtered_again() const { return in || !context->cuda_out; }

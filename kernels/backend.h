@@ -34,6 +34,8 @@ struct BackendStats {
 
 // Identifies a submitted frame. Tickets count up; frames complete in the order of submission.
 using Ticket = uint64_t;
+// The ticket of a frame that nobody has to wait for or retire, since its memory is used in the order of a stream.
+constexpr Ticket kLeft = 0;
 
 // A plan, and the regions of a frame that it filters.
 struct PlannedRegions {
@@ -55,6 +57,10 @@ class Backend {
   // need are read and written. The plan belongs to this frame: a later submit may bring another plan while this frame
   // is in flight. Until the ticket is retired, the memory of both views stays valid, and `src` unchanged. If `dst` is
   // in device memory, work that is enqueued on its stream after this call sees the result.
+  //
+  // Returns kLeft where both views are in order (FrameView::in_order) on the stream of the backend. The memory may then
+  // be used or freed at once, in the order of that stream. The call waits for the GPU only where it is many frames or
+  // some milliseconds behind.
   //
   // If `planned` has several entries, all plans have the same layout, method and number of iterations, and all regions
   // are active. A pixel in the regions of several plans gets the last plan's result.

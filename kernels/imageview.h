@@ -128,6 +128,8 @@ struct FrameView {
   // Frames in device memory: the CUstream of all work on the frame before and after the backend's. nullptr: there is no
   // other work, and the frame has been written.
   void *stream = nullptr;
+  // Frames in device memory with a stream: whoever writes or frees the memory after the backend does so on `stream`.
+  bool in_order = false;
 };
 
 }  // namespace cudaconv

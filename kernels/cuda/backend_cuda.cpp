@@ -29,6 +29,11 @@ namespace {
 // The first frames are timed, then one of eight. A frame that is not timed counts as the one timed last.
 constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
 
+// How far frames that have left may be ahead of the GPU: so many of them, and so many nanoseconds. The element stops as
+// late as that.
+constexpr uint64_t kMostAhead = 32, kMostAheadNs = 20'000'000;
+constexpr size_t kAheadEvents = 4;
+
 // Three streams: the upload of a frame, the kernels of the frame before it, and the download of an earlier frame run at
 // the same time. Events order the three for each frame. Where regions have plans of their own, which are
 // few tiles each, their kernels run beside each other on branches of the stream for kernels.
@@ -51,16 +56,23 @@ class CudaBackend : public Backend {
                 const std::atomic<bool> *cancelled) override {
     const Cancellation cancellation(cancelled);
     cancellation.check();
+    const bool leaves = src.in_order && dst.in_order && src.stream == stream_.get() && dst.stream == stream_.get();
     std::unique_ptr<Slot> slot = take_slot();
     slot->plan = planned.back().plan;
     const FrameView source = copied_by_gpu(src);
     slot->destination = copied_by_gpu(dst);
+    slot->leaves = leaves;
     slot->staged = !dst.on_device && (!slot->destination.pinned || src.plane[0].data == dst.plane[0].data);
     try {
+      if (leaves) keep_near();
       if (planned.back().regions.active)
         enqueue_regions(*slot, planned, source, cancellation);
       else
         enqueue_frame(*slot, source, planned.back().regions, cancellation);
+      if (slot->leaves) {
+        let_leave(std::move(slot));
+        return kLeft;
+      }
       std::lock_guard<std::mutex> lock(mutex_);
       slot->ticket = last_ticket_ + 1;
       in_flight_.push_back(std::move(slot));
@@ -131,6 +143,37 @@ class CudaBackend : public Backend {
   static FrameView copied_by_gpu(FrameView frame) {
     for (const PlaneView &plane : frame.plane) frame.pinned = frame.pinned && plane.pitch >= 0;
     return frame;
+  }
+
+  // Waits until frames that have left are not too far ahead of the GPU, and reads the time of the last one timed.
+  void keep_near() {
+    if (timing_ && timing_->timed_end->has_ended()) {
+      read_time(*timing_);
+      std::lock_guard<std::mutex> lock(mutex_);
+      release(std::move(timing_));
+    }
+    // Until a frame has been timed, it may take very long.
+    const uint64_t ns = kernels_ns_, most = ns ? std::clamp<uint64_t>(kMostAheadNs / ns, 1, kMostAhead) : 1;
+    const uint64_t each = std::max<uint64_t>(most / kAheadEvents, 1), behind = std::min<uint64_t>(most, kAheadEvents);
+    if (left_++ % each != 0) return;
+    std::unique_ptr<Event> &oldest = ahead_[(next_ahead_ + kAheadEvents - behind) % kAheadEvents];
+    if (oldest) nap_until_ended(*oldest);
+    std::unique_ptr<Event> &next = ahead_[next_ahead_];
+    if (!next) next = std::make_unique<Event>(cudaEventDisableTiming);
+    next->record(stream_.get());
+    next_ahead_ = (next_ahead_ + 1) % kAheadEvents;
+  }
+
+  // Counts a frame whose work is enqueued. The next frame may use its slot: that work follows on the same stream.
+  void let_leave(std::unique_ptr<Slot> slot) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stats_.frames++;
+    stats_.device_ns += kernels_ns_;
+    stats_.kernels = kernels_name_;
+    if (slot->timed)
+      timing_ = std::move(slot);
+    else
+      release(std::move(slot));
   }
 
   std::unique_ptr<Slot> take_slot() {
@@ -214,7 +257,8 @@ class CudaBackend : public Backend {
 
   // Times some frames only: the two events with times cost the host more than a launch.
   void begin_kernels(Slot &slot, bool captured) {
-    slot.timed = !captured && (submitted_ < kTimedAtFirst || submitted_ % kTimedEach == 0);
+    if (captured) slot.leaves = false;
+    slot.timed = !captured && !timing_ && (submitted_ < kTimedAtFirst || submitted_ % kTimedEach == 0);
     submitted_++;
     if (!slot.timed) return;
     for (std::unique_ptr<Event> *event : {&slot.timed_begin, &slot.timed_end})
@@ -224,7 +268,7 @@ class CudaBackend : public Backend {
 
   void end_kernels(const Slot &slot, bool captured) const {
     if (slot.timed) slot.timed_end->record(stream_.get());
-    if (!captured) slot.kernels_end.record(stream_.get());
+    if (!captured && !slot.leaves) slot.kernels_end.record(stream_.get());
   }
 
   // `regions` are not active; they only say which field of a frame this is.
@@ -439,11 +483,16 @@ class CudaBackend : public Backend {
     // sizeof(uint4) more, because the copy goes in steps of 16 bytes.
     const size_t bytes =
         bytes_of(tiles) + bytes_of(job->bits) + bytes_of(lists.boxes) + bytes_of(job->cells) + sizeof(uint4);
-    slot.host_lists.reserve(bytes);
+    HostLists &host = slot.host_lists[slot.next_lists];
+    if (!listed) {
+      if (host.fetched) nap_until_ended(*host.fetched);
+      host.data.reserve(bytes);
+      slot.next_lists = (slot.next_lists + 1) % slot.host_lists.size();
+    }
     slot.lists.reserve(bytes);
     size_t at = 0;
     const auto append = [&](const auto &list) {
-      if (!listed && !list.empty()) std::memcpy(slot.host_lists.data() + at, list.data(), bytes_of(list));
+      if (!listed && !list.empty()) std::memcpy(host.data.data() + at, list.data(), bytes_of(list));
       const auto *const there = reinterpret_cast<decltype(list.data())>(slot.lists.data() + at);
       at += bytes_of(list);
       return there;
@@ -452,7 +501,12 @@ class CudaBackend : public Backend {
     lists.device_boxes = append(lists.boxes);
     lists.device_bits = append(job->bits);
     lists.device_cells = append(job->cells);
-    if (!listed) launch_fetch(slot.host_lists.data(), slot.lists.data(), at, stream_.get());
+    if (listed) return device_tiles;
+    launch_fetch(host.data.data(), slot.lists.data(), at, stream_.get());
+    if (slot.leaves) {
+      if (!host.fetched) host.fetched = std::make_unique<Event>(cudaEventDisableTiming);
+      host.fetched->record(stream_.get());
+    }
     return device_tiles;
   }
 
@@ -503,13 +557,15 @@ class CudaBackend : public Backend {
     slot.downloaded.record(download_stream_.get());
   }
 
+  // Reads how long the kernels of a frame that was timed have taken.
+  void read_time(const Slot &slot) {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, slot.timed_begin->get(), slot.timed_end->get()), "cudaEventElapsedTime");
+    kernels_ns_ = std::max<uint64_t>(static_cast<uint64_t>(milliseconds * 1e6), 1);
+  }
+
   void finish(Slot &slot) {
-    if (slot.timed) {
-      float milliseconds = 0;
-      check(cudaEventElapsedTime(&milliseconds, slot.timed_begin->get(), slot.timed_end->get()),
-            "cudaEventElapsedTime");
-      kernels_ns_ = static_cast<uint64_t>(milliseconds * 1e6);
-    }
+    if (slot.timed) read_time(slot);
     if (slot.staged) copy_on_host(slot.down, slot.download.view(), slot.destination, parallel_for_, nullptr);
   }
 
@@ -522,13 +578,17 @@ class CudaBackend : public Backend {
   std::set<const void *> opted_in_;  // see allow_shared_memory()
   DeviceBuffer scratch_;             // for all frames, which the stream filters one after the other
   PreparedPlans prepared_;
-  std::shared_ptr<const RegionJob> regions_;  // of the latest frame with regions
-  uint64_t submitted_ = 0;                    // frames
-  const char *kernels_name_ = nullptr;        // see BackendStats; of the latest frame
-  std::mutex retire_mutex_;                   // held by the thread that retires, also while it waits
-  PatientWait wait_;                          // for the thread that retires
-  uint64_t kernels_ns_ = 0;                   // of the latest frame that was timed; for the thread that retires
-  mutable std::mutex mutex_;                  // guards the members below
+  std::shared_ptr<const RegionJob> regions_;    // of the latest frame with regions
+  uint64_t submitted_ = 0;                      // frames
+  uint64_t left_ = 0;                           // frames that have left
+  std::unique_ptr<Slot> timing_;                // of a frame that has left and is timed
+  std::unique_ptr<Event> ahead_[kAheadEvents];  // recorded between frames that leave
+  size_t next_ahead_ = 0;                       // of ahead_, the oldest
+  const char *kernels_name_ = nullptr;          // see BackendStats; of the latest frame
+  std::mutex retire_mutex_;                     // held by the thread that retires, also while it waits
+  PatientWait wait_;                            // for the thread that retires
+  std::atomic<uint64_t> kernels_ns_{0};         // of the latest frame that was timed
+  mutable std::mutex mutex_;                    // guards the members below
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

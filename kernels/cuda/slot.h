@@ -26,6 +26,12 @@ struct Branch {
   Event done{cudaEventDisableTiming};
 };
 
+// Lists in pinned memory that the GPU fetches.
+struct HostLists {
+  PinnedBuffer data;
+  std::unique_ptr<Event> fetched;  // nullptr: never
+};
+
 // A frame in flight with the resources that it needs.
 struct Slot {
   OwnedFrame<DeviceBuffer> source, target;  // device copies of frames that kernels cannot use in place
@@ -34,7 +40,9 @@ struct Slot {
   std::vector<OwnedFrame<DeviceBuffer>> temporaries;
   // With regions: results of up to kMostResults plans and, if there are more plans, a frame in which all results meet.
   OwnedFrame<DeviceBuffer> results[kMostResults], merged;
-  PinnedBuffer host_lists;  // numbers of tiles to work on, and pixels to put in place
+  // Numbers of tiles to work on, and pixels to put in place. A frame that has left may still read its host lists.
+  std::array<HostLists, 4> host_lists;
+  size_t next_lists = 0;
   DeviceBuffer lists;
   std::shared_ptr<const RegionJob> listed;  // the job whose lists are on the device; nullptr: none
   FrameBuffers buffers;
@@ -52,6 +60,7 @@ struct Slot {
   // Whether results for host memory come by way of `download`: memory that is not pinned, and frames that are filtered
   // in place. These keep their samples until the device is done, since another backend needs them if it fails.
   bool staged = false;
+  bool leaves = false;         // nobody waits for the frame: see kLeft
   std::vector<CopyRect> down;  // what is copied back of a frame in host memory
 
   const Event &done() const { return destination.on_device ? kernels_end : downloaded; }

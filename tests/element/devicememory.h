@@ -27,6 +27,9 @@ class DeviceMemory {
   // Marks pending writes to the buffer as complete, as gst_cuda_memory_sync() does before it waits for them. For the
   // stand-in alone.
   virtual void forget_pending(GstBuffer *) {}
+  // Writes the bytes to the buffer's memory in the order of its stream, without waiting: the bytes stay. For the
+  // stand-in alone.
+  virtual void write_in_order(GstBuffer *, const std::vector<guint8> &) {}
   // Returns an active pool whose buffers have a GstVideoMeta.
   virtual GstBufferPool *new_pool(const GstVideoInfo &info) = 0;
   // Copies the samples of `from` into a new buffer of this memory.

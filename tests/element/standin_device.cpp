@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "devicememory.h"
@@ -15,11 +17,24 @@
 
 namespace {
 
-// With CUDACONV_TEST_STREAMS each memory belongs to its own stream, as in GStreamer since 1.24. A buffer may be pushed
-// before it is complete. Reading it without waiting for the stream gives garbage.
+// With CUDACONV_TEST_STREAMS each memory belongs to a stream, as in GStreamer since 1.24: to that of its pool, or to
+// one of its own. A buffer may be pushed before it is complete. Reading it without waiting for the stream gives
+// garbage.
 bool stream_ordered() {
   return g_getenv("CUDACONV_TEST_STREAMS") != nullptr;
 }
+
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream() { cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream &) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+using SharedStream = std::shared_ptr<Stream>;
 
 // ---- Contexts: numbers from 1 on, each of one device ----------------------------------------------------------------
 
@@ -86,6 +101,7 @@ struct StandinMemory {
   guint8 *host;
   bool host_is_newer, device_is_newer;
   cudaStream_t stream;  // nullptr: no stream
+  SharedStream *owner;  // of the stream
   bool needs_sync;
 };
 
@@ -133,10 +149,8 @@ G_DEFINE_TYPE(StandinAllocator, standin_allocator, GST_TYPE_ALLOCATOR)
 void standin_allocator_class_init(StandinAllocatorClass *klass) {
   GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) {
     auto *self = reinterpret_cast<StandinMemory *>(memory);
-    if (self->stream) {
-      cudaStreamSynchronize(self->stream);  // cudaFree() synchronises with the whole device
-      cudaStreamDestroy(self->stream);
-    }
+    if (self->stream) cudaStreamSynchronize(self->stream);  // cudaFree() synchronises with the whole device
+    delete self->owner;
     cudaFree(self->device);
     g_free(self->host);
     g_free(self);
@@ -151,7 +165,7 @@ void standin_allocator_init(StandinAllocator *self) {
   GST_OBJECT_FLAG_SET(self, GST_ALLOCATOR_FLAG_CUSTOM_ALLOC);
 }
 
-GstMemory *new_memory(int context, gsize size) {
+GstMemory *new_memory(int context, gsize size, const SharedStream &stream) {
   static GstAllocator *const allocator =
       static_cast<GstAllocator *>(gst_object_ref_sink(g_object_new(standin_allocator_get_type(), nullptr)));
   void *device = nullptr;
@@ -160,7 +174,10 @@ GstMemory *new_memory(int context, gsize size) {
   gst_memory_init(&self->memory, GST_MEMORY_FLAG_NO_SHARE, allocator, nullptr, size, 0, 0, size);
   self->context = context;
   self->device = device;
-  if (stream_ordered()) cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking);
+  if (stream_ordered()) {
+    self->owner = new SharedStream(stream ? stream : std::make_shared<Stream>());
+    self->stream = (*self->owner)->get();
+  }
   return &self->memory;
 }
 
@@ -177,10 +194,13 @@ bool is_memory_of(GstBuffer *buffer, int context) {
 
 // ---- Pool -----------------------------------------------------------------------------------------------------------
 
+constexpr char kStreamField[] = "standin-stream";  // of a pool's configuration
+
 struct StandinPool {
   GstBufferPool parent;
   int context;
   GstVideoInfo info;
+  SharedStream *stream;  // nullptr: each memory has its own
 };
 struct StandinPoolClass {
   GstBufferPoolClass parent_class;
@@ -189,6 +209,10 @@ G_DEFINE_TYPE(StandinPool, standin_pool, GST_TYPE_BUFFER_POOL)
 
 void standin_pool_class_init(StandinPoolClass *klass) {
   GstBufferPoolClass *pool_class = GST_BUFFER_POOL_CLASS(klass);
+  G_OBJECT_CLASS(klass)->finalize = [](GObject *object) {
+    delete reinterpret_cast<StandinPool *>(object)->stream;
+    G_OBJECT_CLASS(standin_pool_parent_class)->finalize(object);
+  };
   pool_class->get_options = [](GstBufferPool *) {
     static const gchar *options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META, nullptr};
     return options;
@@ -203,6 +227,11 @@ void standin_pool_class_init(StandinPoolClass *klass) {
     // Like GstCudaAllocator: without the row of chroma that only interlaced frames have.
     if (GST_VIDEO_INFO_INTERLACE_MODE(&self->info) != GST_VIDEO_INTERLACE_MODE_ALTERNATE)
       GST_VIDEO_INFO_INTERLACE_MODE(&self->info) = GST_VIDEO_INTERLACE_MODE_PROGRESSIVE;
+    guint64 stream = 0;  // a pointer: GStreamer compares configurations, and pointers are no values to compare
+    if (gst_structure_get_uint64(config, kStreamField, &stream) && stream) {
+      if (!self->stream) self->stream = new SharedStream;
+      *self->stream = reinterpret_cast<Stream *>(stream)->shared_from_this();
+    }
     GstVideoAlignment alignment;
     gst_video_alignment_reset(&alignment);
     for (guint &stride : alignment.stride_align) stride = kPitchAlignment - 1;
@@ -212,7 +241,8 @@ void standin_pool_class_init(StandinPoolClass *klass) {
   };
   pool_class->alloc_buffer = [](GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *) {
     auto *self = reinterpret_cast<StandinPool *>(pool);
-    GstMemory *memory = new_memory(self->context, GST_VIDEO_INFO_SIZE(&self->info));
+    GstMemory *memory =
+        new_memory(self->context, GST_VIDEO_INFO_SIZE(&self->info), self->stream ? *self->stream : nullptr);
     if (!memory) return GST_FLOW_ERROR;
     *buffer = gst_buffer_new();
     gst_buffer_append_memory(*buffer, memory);
@@ -242,9 +272,11 @@ namespace {
 
 class StandinDevice : public Device {
  public:
-  explicit StandinDevice(int context) : context_(context) {}
+  explicit StandinDevice(int context, SharedStream stream = nullptr) : context_(context), stream_(std::move(stream)) {
+    if (stream_ordered() && !stream_) stream_ = std::make_shared<Stream>();
+  }
   std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
-    return make_cuda_backend(nullptr, std::move(parallel_for));
+    return make_cuda_backend(handle(), std::move(parallel_for));
   }
   void in_context(const std::function<void()> &f) override { f(); }
   int id() const override { return contexts.device_of(context_); }
@@ -258,14 +290,29 @@ class StandinDevice : public Device {
     const auto *memory = reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0));
     return if_pending && !memory->needs_sync ? nullptr : memory->stream;
   }
+  bool orders(GstBuffer *buffer) const override {
+    const auto *memory = reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0));
+    return has_stream_of(buffer) && buffer->pool && owns(buffer->pool) && !memory->host_is_newer;
+  }
+  bool has_stream_of(GstBuffer *buffer) const override { return handle() && stream_of(buffer, false) == handle(); }
+  std::shared_ptr<Device> with_stream_of(GstBuffer *buffer) const override {
+    const auto *memory = reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0));
+    return std::make_shared<StandinDevice>(context_, *memory->owner);
+  }
   void mark_complete(GstBuffer *buffer) const override {
     reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0))->needs_sync = false;
   }
   GstBufferPool *new_pool() override { return new_pool_of(context_); }
-  void configure_pool(GstStructure *) override {}
+  void configure_pool(GstStructure *config) override {
+    if (stream_)
+      gst_structure_set(config, kStreamField, G_TYPE_UINT64, reinterpret_cast<guint64>(stream_.get()), nullptr);
+  }
 
  private:
+  void *handle() const { return stream_ ? stream_->get() : nullptr; }
+
   const int context_;
+  SharedStream stream_;  // nullptr: none
 };
 
 class StandinDeviceFinder : public DeviceFinder {
@@ -352,6 +399,11 @@ class StandinDeviceMemory : public DeviceMemory {
   bool holds(GstBuffer *buffer) override { return is_memory_of(buffer, context_); }
   void forget_pending(GstBuffer *buffer) override {
     reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0))->needs_sync = false;
+  }
+  void write_in_order(GstBuffer *buffer, const std::vector<guint8> &bytes) override {
+    auto *memory = reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0));
+    cudaMemcpyAsync(memory->device, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, memory->stream);
+    memory->needs_sync = memory->device_is_newer = true;
   }
   GstBufferPool *new_pool(const GstVideoInfo &info) override {
     GstBufferPool *pool = new_pool_of(context_);
