@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <initializer_list>
 
 #include "media.h"
@@ -402,6 +403,17 @@ gboolean on_autoplug_continue(GstElement *, GstPad *, GstCaps *caps, gpointer co
 
 bool is_video_file(const std::string &name) {
   return container_of(name) != nullptr;
+}
+
+bool is_picture_file(const std::string &name) {
+  return has_suffix(name, ".png") || has_suffix(name, ".jpg") || has_suffix(name, ".jpeg");
+}
+
+bool is_bare_file(const std::string &name) {
+  std::error_code none;
+  const std::filesystem::file_status file = std::filesystem::status(name, none);
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) return true;
+  return has_suffix(name, ".rgb") || has_suffix(name, ".raw") || !std::filesystem::path(name).has_extension();
 }
 
 Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,

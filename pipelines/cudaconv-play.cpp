@@ -283,10 +283,6 @@ std::string decoder_of(const std::string &file) {
   if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
   return "gdkpixbufdec";
 }
-bool is_picture(const std::string &name) {
-  return is_png(name) || has_suffix(name, ".jpg") || has_suffix(name, ".jpeg");
-}
-
 void compare(const Options &options) {
   OutputFile file(options.output, options.input);
   const std::string line = filter_line(options), rgb = " ! videoconvert ! video/x-raw,format=RGB ! appsink sync=false ";
@@ -390,7 +386,7 @@ void filter_folder(const Options &options) {
   error.check(options.input);
   std::vector<std::string> names;
   while (const gchar *name = g_dir_read_name(folder))
-    if (is_picture(name)) names.push_back(name);
+    if (is_picture_file(name)) names.push_back(name);
   g_dir_close(folder);
   std::error_code none;
   if (std::filesystem::equivalent(options.input, options.output, none))
@@ -418,12 +414,12 @@ void filter_folder(const Options &options) {
 
 void run(const Options &options) {
   const bool folder = g_file_test(options.input.c_str(), G_FILE_TEST_IS_DIR);
-  const bool of_pictures = folder || (is_picture(options.output) && is_picture(options.input));
-  if (options.at >= 0 && (of_pictures || !is_picture(options.output)))
+  const bool of_pictures = folder || (is_picture_file(options.output) && is_picture_file(options.input));
+  if (options.at >= 0 && (of_pictures || !is_picture_file(options.output)))
     throw Failure("--at is for a picture of a video: name a video, and -o FILE.png");
   if (of_pictures && !options.animations.empty()) throw Failure("--animate is for a video, not for pictures");
   if (folder) {
-    if (options.output.empty() || options.output == "none" || is_picture(options.output) ||
+    if (options.output.empty() || options.output == "none" || is_picture_file(options.output) ||
         is_video_file(options.output))
       throw Failure("for a folder of pictures, -o names another folder");
     filter_folder(options);
@@ -437,7 +433,7 @@ void run(const Options &options) {
     if (path.empty()) throw Failure("a picture is read from a file, not from " + options.input);
     pictures.filter(path, options.output);
     pictures.check_interruption();
-  } else if (is_picture(options.output)) {
+  } else if (is_picture_file(options.output)) {
     compare(options);
   } else if (is_video_file(options.output)) {
     convert(options);

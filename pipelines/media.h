@@ -186,5 +186,10 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
                                  Owned<GstElement> filter, Covers covers);
 // Whether make_converter() writes files with such a name.
 bool is_video_file(const std::string &name);
+// Whether a name asks for a picture: .png, .jpg or .jpeg.
+bool is_picture_file(const std::string &name);
+// Whether bare frames may have this name: it ends in .rgb or .raw, has no suffix, or is a pipe or a device.
+// Another suffix promises a format that these programs do not write.
+bool is_bare_file(const std::string &name);
 
 }  // namespace media
