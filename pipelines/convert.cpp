@@ -7,184 +7,36 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <initializer_list>
 
+#include "convert/branches.h"
+#include "convert/encoders.h"
+#include "convert/shape.h"
 #include "media.h"
 
 namespace media {
 
 namespace {
 
-// The settings of encoders, for good pictures and sound at any size.
-const struct {
-  const char *encoder;
-  std::vector<std::pair<const char *, const char *>> settings;
-} kEncoders[] = {
-    {"vp8enc",
-     {{"deadline", "1"},
-      {"cpu-used", "-10"},
-      {"end-usage", "cq"},
-      {"cq-level", "16"},
-      {"min-quantizer", "4"},
-      {"max-quantizer", "40"},
-      {"target-bitrate", "20000000"},
-      {"keyframe-max-dist", "50"}}},
-    {"vp9enc",
-     {{"deadline", "1"}, {"cpu-used", "6"}, {"end-usage", "cq"}, {"cq-level", "20"}, {"target-bitrate", "20000000"}}},
-    {"x264enc", {{"speed-preset", "veryfast"}, {"pass", "quant"}, {"quantizer", "20"}}},
-    {"openh264enc", {{"rate-control", "off"}, {"qp-min", "20"}, {"qp-max", "24"}, {"gop-size", "50"}}},
-    {"opusenc", {{"bitrate", "128000"}}},
-    {"voaacenc", {{"bitrate", "160000"}}},
-    {"avenc_aac", {{"bitrate", "160000"}}},
-};
-
-// encodebin makes an encoder.
-void set_up_encoder(GstBin *, GstBin *, GstElement *element, gpointer) {
-  const GstElementFactory *factory = gst_element_get_factory(element);
-  for (const auto &known : kEncoders)
-    if (factory && !strcmp(GST_OBJECT_NAME(factory), known.encoder))
-      for (const auto &[name, value] : known.settings) gst_util_set_object_arg(G_OBJECT(element), name, value);
-}
-
-struct Container {
-  const char *suffix, *muxer;
-  bool text;  // takes subtitles; the muxer for WebM does not refuse them, but players do
-  // Formats to encode to, the best first, and the packages that have encoders for them.
-  std::vector<const char *> video, audio;
-  const char *packages;
-};
-const Container kContainers[] = {
-    {".webm",
-     "webmmux",
-     false,
-     {"video/x-vp8", "video/x-vp9"},
-     {"audio/x-opus", "audio/x-vorbis"},
-     "gstreamer1.0-plugins-good"},
-    {".mkv",
-     "matroskamux",
-     true,
-     {"video/x-h264", "video/x-vp8"},
-     {"audio/x-opus", "audio/x-vorbis"},
-     "gstreamer1.0-plugins-ugly, or gstreamer1.0-plugins-good"},
-    {".mp4",
-     "mp4mux",
-     true,
-     {"video/x-h264"},
-     {"audio/mpeg,mpegversion=4", "audio/x-opus"},
-     "gstreamer1.0-plugins-ugly or gstreamer1.0-plugins-bad"},
-};
-
-const Container *container_of(const std::string &name) {
-  for (const Container &c : kContainers)
-    if (has_suffix(name, c.suffix)) return &c;
-  return nullptr;
-}
-
-// The first of the formats but `unfit` that an installed element encodes to; nullptr where there is none.
-GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind, const char *unfit = "") {
-  GList *encoders = gst_element_factory_list_get_elements(kind, GST_RANK_MARGINAL);
-  GstCaps *found = nullptr;
-  for (const char *format : formats) {
-    if (!std::strcmp(format, unfit)) continue;
-    GstCaps *caps = gst_caps_from_string(format);
-    GList *able = gst_element_factory_list_filter(encoders, caps, GST_PAD_SRC, FALSE);
-    if (able && !found)
-      found = caps;
-    else
-      gst_caps_unref(caps);
-    gst_plugin_feature_list_free(able);
-  }
-  gst_plugin_feature_list_free(encoders);
-  return found;
-}
-
 // A pipeline to which the streams of its source are added as they appear.
 struct Converter {
-  GstElement *pipeline, *source, *muxer;  // not owned
+  GstElement *pipeline, *muxer;  // not owned
   const Container *container;
   Covers covers;
   Owned<GstElement> filter;  // until a video stream has come
-  gint width = 0, height = 0;
-  bool has_frame = false;  // of that size
   Owned<GstCaps> video, audio;
+  std::unique_ptr<Shape> shape;
+  std::unique_ptr<Branches> branches;
+  std::atomic<bool> source_complete{true};  // the source element has all of its pads
 };
+constexpr char kConverter[] = "converter";  // where the pipeline keeps it
 
-void add(Converter *c, std::initializer_list<GstElement *> chain, GstPad *from, const char *request) {
-  GstElement *last = nullptr;
-  for (GstElement *element : chain) {
-    gst_bin_add(GST_BIN(c->pipeline), element);
-    if (last) gst_element_link(last, element);
-    last = element;
-  }
-  if (request && !gst_element_link_pads(last, "src", c->muxer, request))
-    post_failure(c->pipeline, "the container does not take the stream");
-  for (auto element = std::rbegin(chain); element != std::rend(chain); ++element)
-    gst_element_sync_state_with_parent(*element);
-  const Owned<GstPad> sink(gst_element_get_static_pad(*chain.begin(), "sink"));
-  if (gst_pad_link_full(from, sink.get(), GST_PAD_LINK_CHECK_NOTHING) != GST_PAD_LINK_OK)
-    post_failure(c->pipeline, "a stream cannot be linked");
+GstPadProbeReturn drop(GstPad *, GstPadProbeInfo *, gpointer) {
+  return GST_PAD_PROBE_DROP;
 }
 
-GstElement *make(const char *factory) {
-  GstElement *element = gst_element_factory_make(factory, nullptr);
-  if (!element) throw Failure(std::string("there is no element ") + factory);
-  return element;
-}
-
-GstElement *make_encoder(GstEncodingProfile *profile) {
-  GstElement *encoder = make("encodebin");
-  g_signal_connect(encoder, "deep-element-added", G_CALLBACK(set_up_encoder), nullptr);
-  g_object_set(encoder, "profile", profile, nullptr);
-  gst_encoding_profile_unref(profile);
-  return encoder;
-}
-
-GstElement *make_video_encoder(GstCaps *format) {
-  const Owned<GstCaps> plays(gst_caps_from_string("video/x-raw,format={I420,NV12}"));  // what all players show
-  GstEncodingVideoProfile *profile = gst_encoding_video_profile_new(format, nullptr, plays.get(), 0);
-  gst_encoding_video_profile_set_variableframerate(profile, TRUE);  // no frame is dropped or repeated
-  return make_encoder(GST_ENCODING_PROFILE(profile));
-}
-
-// Whether an installed encoder to the format takes this sound.
-bool can_encode(const GstCaps *format, const GstCaps *sound) {
-  GList *all = gst_element_factory_list_get_elements(GST_ELEMENT_FACTORY_TYPE_AUDIO_ENCODER, GST_RANK_MARGINAL);
-  GList *able = gst_element_factory_list_filter(all, format, GST_PAD_SRC, FALSE);
-  GList *fit = gst_element_factory_list_filter(able, sound, GST_PAD_SINK, FALSE);
-  const bool can = fit != nullptr;
-  for (GList *list : {all, able, fit}) gst_plugin_feature_list_free(list);
-  return can;
-}
-
-// Left alone, an encoder for two channels at most gets surround sound as one channel.
-GstElement *make_audio_encoder(GstCaps *format, const GstCaps *sound) {
-  int channels = 0;
-  gst_structure_get_int(gst_caps_get_structure(sound, 0), "channels", &channels);
-  Owned<GstCaps> taken(gst_caps_new_simple("audio/x-raw", "channels", G_TYPE_INT, channels, nullptr));
-  if (channels > 2 && !can_encode(format, taken.get())) {
-    std::fprintf(stderr, "warning: %d channels of sound are mixed to 2, for want of an encoder\n", channels);
-    gst_caps_set_simple(taken.get(), "channels", G_TYPE_INT, 2, nullptr);
-  }
-  return make_encoder(
-      GST_ENCODING_PROFILE(gst_encoding_audio_profile_new(format, nullptr, channels > 2 ? taken.get() : nullptr, 0)));
-}
-
-// The name of a request pad of the muxer for such a stream; nullptr where it takes none.
-const char *template_for(GstElement *muxer, const GstCaps *caps) {
-  for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(muxer)); pads; pads = pads->next) {
-    auto *pad = GST_PAD_TEMPLATE(pads->data);
-    if (GST_PAD_TEMPLATE_DIRECTION(pad) != GST_PAD_SINK) continue;
-    const Owned<GstCaps> takes(gst_pad_template_get_caps(pad));
-    if (gst_caps_can_intersect(takes.get(), caps)) return GST_PAD_TEMPLATE_NAME_TEMPLATE(pad);
-  }
-  return nullptr;
-}
-
-void drop(Converter *c, GstPad *pad, const std::string &what) {
+void leave_out(GstPad *pad, const std::string &what) {
   std::fprintf(stderr, "warning: %s is left out\n", what.c_str());
-  GstElement *sink = make("fakesink");
-  g_object_set(sink, "async", FALSE, "sync", FALSE, nullptr);
-  add(c, {sink}, pad, nullptr);
+  gst_pad_add_probe(pad, GstPadProbeType(GST_PAD_PROBE_TYPE_DATA_DOWNSTREAM), drop, nullptr, nullptr);
 }
 
 // The text of Pango markup without its tags.
@@ -219,19 +71,13 @@ GstPadProbeReturn make_plain(GstPad *, GstPadProbeInfo *info, gpointer) {
 void add_text(Converter *c, GstPad *pad) {
   const Owned<GstCaps> caps(gst_caps_from_string("text/x-raw,format=utf8"));
   const char *request = c->container->text ? template_for(c->muxer, caps.get()) : nullptr;
-  if (!request) return drop(c, pad, std::string("text, which ") + c->container->suffix + " does not take,");
-  GstElement *text = make("capssetter");
+  if (!request) return leave_out(pad, std::string("text, which ") + c->container->suffix + " does not take,");
+  GstElement *const text = make("capssetter"), *const queue = make("queue");
   g_object_set(text, "caps", caps.get(), "join", FALSE, nullptr);
   const Owned<GstPad> end(gst_element_get_static_pad(text, "src"));
   gst_pad_add_probe(end.get(), GST_PAD_PROBE_TYPE_BUFFER, make_plain, nullptr, nullptr);
-  add(c, {text, make("queue")}, pad, request);
-}
-
-constexpr char kH264[] = "video/x-h264";
-
-bool is_interlaced(const GstCaps *video) {
-  const gchar *mode = gst_structure_get_string(gst_caps_get_structure(video, 0), "interlace-mode");
-  return mode && std::strcmp(mode, "progressive");
+  add_chain(c->pipeline, {text, queue});
+  c->branches->add(Kind::kText, "text", pad, text, queue, queue, request);
 }
 
 // VP8 and VP9 have no fields: players show both at once. No encoder here keeps alpha.
@@ -240,28 +86,9 @@ void warn_of_losses(const GstCaps *format, const GstCaps *video) {
   // A stream that ends before its first frame has no fixed caps.
   if (gst_caps_is_fixed(video) && gst_video_info_from_caps(&info, video) && GST_VIDEO_INFO_HAS_ALPHA(&info))
     std::fprintf(stderr, "warning: the video has alpha, which is left out\n");
-  if (!is_interlaced(video) || gst_structure_has_name(gst_caps_get_structure(format, 0), kH264)) return;
+  if (!is_interlaced(video) || is_format(format, kH264)) return;
   const Owned<gchar> name(gst_pb_utils_get_codec_description(format));
   std::fprintf(stderr, "warning: the video is interlaced, which %s does not keep\n", name.get());
-}
-
-// A file has one header for all of its H.264. A clip that is turned has another size before its first frame.
-GstPadProbeReturn check_size(GstPad *, GstPadProbeInfo *info, gpointer converter) {
-  auto *c = static_cast<Converter *>(converter);
-  if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
-    c->has_frame = true;
-    return GST_PAD_PROBE_OK;
-  }
-  GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
-  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
-  GstCaps *caps;
-  gst_event_parse_caps(event, &caps);
-  const gint width = c->width, height = c->height;
-  gst_structure_get(gst_caps_get_structure(caps, 0), "width", G_TYPE_INT, &c->width, "height", G_TYPE_INT, &c->height,
-                    nullptr);
-  if (!c->has_frame || (c->width == width && c->height == height)) return GST_PAD_PROBE_OK;
-  post_failure(c->pipeline, "the size of the video changes, which H.264 does not keep here: write .webm instead");
-  return GST_PAD_PROBE_DROP;
 }
 
 // Muxers leave out frames without a timestamp, and not all say so.
@@ -272,53 +99,93 @@ GstPadProbeReturn check_time(GstPad *, GstPadProbeInfo *info, gpointer converter
 }
 
 // Video of an odd size is not written as H.264, which halves the chroma planes of both directions. Each field of
-// interlaced video has its own chroma rows.
-void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
-  if (!c->filter) return drop(c, pad, "a second video");
-  GstElement *size = make("capsfilter");
-  const Owned<GstPad> sized(gst_element_get_static_pad(size, "src"));
-  gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_BUFFER, check_time, c, nullptr);
-  add(c, {make("queue"), c->filter.get(), size}, pad, nullptr);
-  c->filter.reset();  // now the pipeline's
+// interlaced video has its own chroma rows. `head` begins the filter, and `size` ends it. A later stream may have any
+// size: it is scaled to the first.
+void choose_format(Converter *c, GstElement *head, GstElement *size, const GstCaps *caps) {
   const bool fields = is_interlaced(caps);
   const std::string takes = fields ? "H.264 takes interlaced video only of even widths, and of heights divisible by 4"
                                    : "H.264 takes only even sizes";
-  if (gst_structure_has_name(gst_caps_get_structure(c->video.get(), 0), kH264))
+  if (is_format(c->video.get(), kH264))
     gst_util_set_object_arg(G_OBJECT(size), "caps",  // a scaler in the filter obeys it
                             fields ? "video/x-raw(ANY),width=[2,2147483646,2],height=[4,2147483644,4]"
                                    : "video/x-raw(ANY),width=[2,2147483646,2],height=[2,2147483646,2]");
-  const Owned<GstCaps> possible(gst_pad_peer_query_caps(pad, nullptr));
-  if (!gst_caps_can_intersect(possible.get(), caps)) {
-    c->video.reset(find_format(c->container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER, kH264));
-    if (!c->video) throw Failure(takes + ": write .webm or .mkv instead");
-    const Owned<gchar> other(gst_pb_utils_get_codec_description(c->video.get()));
-    std::fprintf(stderr, "warning: %s: the video is written as %s\n", takes.c_str(), other.get());
-    g_object_set(size, "caps", nullptr, nullptr);
-  }
-  if (gst_structure_has_name(gst_caps_get_structure(c->video.get(), 0), kH264))
-    gst_pad_add_probe(sized.get(), GstPadProbeType(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_BUFFER),
-                      check_size, c, nullptr);
+  const Owned<GstPad> sink(gst_element_get_static_pad(head, "sink"));
+  const Owned<GstCaps> possible(gst_pad_query_caps(sink.get(), nullptr));
+  if (gst_caps_can_intersect(possible.get(), caps)) return;
+  c->video.reset(find_format(c->container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER, kH264));
+  if (!c->video) throw Failure(takes + ": write .webm or .mkv instead");
+  const Owned<gchar> other(gst_pb_utils_get_codec_description(c->video.get()));
+  std::fprintf(stderr, "warning: %s: the video is written as %s\n", takes.c_str(), other.get());
+  g_object_set(size, "caps", nullptr, nullptr);
+}
+
+// After the first frame has its size, all others are scaled to it.
+GstPadProbeReturn take_any_size(GstPad *pad, GstPadProbeInfo *, gpointer) {
+  g_object_set(GST_OBJECT_PARENT(pad), "caps", nullptr, nullptr);
+  return GST_PAD_PROBE_REMOVE;
+}
+
+void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
+  if (!c->filter) return leave_out(pad, "a second video");
+  GstElement *const head = make("queue"), *const size = make("capsfilter"), *const entry = make("queue");
+  const Owned<GstPad> sized(gst_element_get_static_pad(size, "src"));
+  gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_BUFFER, check_time, c, nullptr);
+  gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_BUFFER, take_any_size, nullptr, nullptr);
+  add_chain(c->pipeline, {head, c->filter.get(), size});
+  c->filter.reset();  // now the pipeline's
+  choose_format(c, head, size, caps);
   warn_of_losses(c->video.get(), caps);
-  add(c, {make("queue"), make_video_encoder(c->video.get())}, sized.get(), template_for(c->muxer, c->video.get()));
+  c->shape = std::make_unique<Shape>(c->video.get());
+  g_object_set(entry, "max-size-buffers", 3, nullptr);  // what waits there is encoded before an interrupted file ends
+  GstElement *const encoder = make_video_encoder(c->video.get());
+  std::vector<GstElement *> chain = c->shape->elements();
+  chain.insert(chain.end(), {entry, encoder});
+  add_chain(c->pipeline, chain);
+  if (!gst_element_link(size, chain.front())) throw Failure("a stream cannot be linked");
+  c->branches->add(Kind::kVideo, "the video", pad, head, entry, encoder, template_for(c->muxer, c->video.get()));
+}
+
+// The encoder gets the rate and the channels of the first stream, also from later ones.
+void add_sound(Converter *c, GstPad *pad, const GstCaps *caps) {
+  if (!c->audio) return leave_out(pad, "the sound, for want of an encoder,");
+  Owned<GstCaps> kept(gst_caps_new_empty_simple("audio/x-raw"));
+  for (const char *field : {"rate", "channels", "channel-mask"})
+    if (const GValue *value = gst_structure_get_value(gst_caps_get_structure(caps, 0), field))
+      gst_caps_set_value(kept.get(), field, value);
+  GstElement *const head = make("queue"), *const pins = make("capsfilter");
+  g_object_set(pins, "caps", kept.get(), nullptr);
+  GstElement *const encoder = make_audio_encoder(c->audio.get(), caps);
+  add_chain(c->pipeline, {head, make("audioconvert"), make("audioresample"), pins, encoder});
+  c->branches->add(Kind::kSound, "the sound", pad, head, head, encoder, template_for(c->muxer, c->audio.get()));
+}
+
+// A stream that is written as it comes.
+void add_coded(Converter *c, GstPad *pad, const std::string &what, const char *request) {
+  GstElement *const queue = make("queue");
+  add_chain(c->pipeline, {queue});
+  c->branches->add(Kind::kCoded, what, pad, queue, queue, queue, request);
 }
 
 void add_stream(Converter *c, GstPad *pad) {
   Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
   if (!caps) caps.reset(gst_pad_query_caps(pad, nullptr));
   const std::string name = gst_structure_get_name(gst_caps_get_structure(caps.get(), 0));
-  if (g_str_has_prefix(name.c_str(), "video/")) return add_video(c, pad, caps.get());
   const Owned<gchar> description(gst_pb_utils_get_codec_description(caps.get()));
   const std::string what = description ? description.get() : name;
-  if (name == "text/x-raw") return add_text(c, pad);
-  if (name == "audio/x-raw") {
-    if (!c->audio) return drop(c, pad, "the sound, for want of an encoder,");
-    return add(c, {make("queue"), make_audio_encoder(c->audio.get(), caps.get())}, pad,
-               template_for(c->muxer, c->audio.get()));
-  }
+  const Kind kind = g_str_has_prefix(name.c_str(), "video/") ? Kind::kVideo
+                    : name == "audio/x-raw"                  ? Kind::kSound
+                    : name == "text/x-raw"                   ? Kind::kText
+                                                             : Kind::kCoded;
+  if (c->branches->join(kind, pad)) return;
+  if (c->branches->closed())
+    return leave_out(pad, (kind == Kind::kSound ? "sound" : what) + ", which begins after the other streams,");
+  if (kind == Kind::kVideo) return add_video(c, pad, caps.get());
+  if (kind == Kind::kSound) return add_sound(c, pad, caps.get());
+  if (kind == Kind::kText) return add_text(c, pad);
   const bool fits = c->container->text || g_str_has_prefix(name.c_str(), "audio/");
   const char *request = fits ? template_for(c->muxer, caps.get()) : nullptr;
-  if (!request) return drop(c, pad, what + ", which " + c->container->suffix + " does not take,");
-  add(c, {make("queue")}, pad, request);
+  if (!request) return leave_out(pad, what + ", which " + c->container->suffix + " does not take,");
+  add_coded(c, pad, what, request);
 }
 
 // Takes pictures, and data that only cameras understand and that may be a picture, out of tags.
@@ -349,29 +216,42 @@ void on_pad_added(GstElement *, GstPad *pad, gpointer converter) {
   }
 }
 
+void on_pad_removed(GstElement *, GstPad *pad, gpointer converter) {
+  static_cast<Converter *>(converter)->branches->leave(pad);
+}
+
+// A source such as rtspsrc gets pads for its streams one after the other, and uridecodebin a decoder for each: it tells
+// that it has no more pads also where the next stream has not come.
+void on_source_setup(GstElement *, GstElement *source, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  bool later = false;
+  for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(source)); pads; pads = pads->next) {
+    auto *pad = GST_PAD_TEMPLATE(pads->data);
+    later |= GST_PAD_TEMPLATE_DIRECTION(pad) == GST_PAD_SRC && GST_PAD_TEMPLATE_PRESENCE(pad) == GST_PAD_SOMETIMES;
+  }
+  if (!later) return;
+  c->source_complete = false;
+  const auto complete = +[](GstElement *, gpointer to) { static_cast<Converter *>(to)->source_complete = true; };
+  g_signal_connect(source, "no-more-pads", G_CALLBACK(complete), c);  // before uridecodebin is told
+}
+
 void on_no_more_pads(GstElement *, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
+  if (!c->source_complete) return;
   if (c->filter)  // the error of decoders that are missing: Runner knows whether there are any
     post_failure(c->pipeline, "there is no decoder for its video", GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
+  c->branches->complete();
+}
+
+void on_drained(GstElement *, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  if (!c->filter) c->branches->complete();
 }
 
 // Raw streams, and streams that have no decoder.
 constexpr char kFinal[] =
     "video/x-raw(ANY); audio/x-raw(ANY); text/x-raw(ANY); subpicture/x-dvd; subpicture/x-dvb; subpicture/x-pgs; "
     "subpicture/x-xsub; application/x-ssa; application/x-ass; closedcaption/x-cea-608; closedcaption/x-cea-708";
-
-// Whether the muxer takes this sound as it is. Sound with incomplete caps goes to a parser first.
-bool takes_sound(GstElement *muxer, const GstCaps *caps) {
-  const GstStructure *const sound = gst_caps_get_structure(caps, 0);
-  if (gst_structure_has_name(sound, "audio/x-flac") && !gst_structure_has_field(sound, "framed")) return false;
-  for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(muxer)); pads; pads = pads->next) {
-    auto *pad = GST_PAD_TEMPLATE(pads->data);
-    if (!g_str_has_prefix(GST_PAD_TEMPLATE_NAME_TEMPLATE(pad), "audio")) continue;
-    const Owned<GstCaps> takes(gst_pad_template_get_caps(pad));
-    if (gst_caps_is_subset(caps, takes.get())) return true;
-  }
-  return false;
-}
 
 // Whether a header of Vorbis or FLAC has a cover in it.
 bool has_cover(const GValue *header) {
@@ -393,10 +273,12 @@ bool has_cover(const GstCaps *caps) {
   return false;
 }
 
-// Whether to decode a stream further. Sound is decoded if the muxer does not take it, or to lose its cover.
+// Whether to decode a stream further. Sound is decoded if the muxer does not take it, to lose its cover, or to go on
+// with sound that is encoded.
 gboolean on_autoplug_continue(GstElement *, GstPad *, GstCaps *caps, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
-  return !takes_sound(c->muxer, caps) || (c->covers == Covers::kDrop && has_cover(caps));
+  if (!takes_sound(c->muxer, caps) || (c->covers == Covers::kDrop && has_cover(caps))) return TRUE;
+  return c->branches->closed() && !c->branches->goes_on_with(caps);
 }
 
 }  // namespace
@@ -431,24 +313,29 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   Owned<GstElement> pipeline(gst_pipeline_new(nullptr));
   gst_object_ref_sink(pipeline.get());
   c->pipeline = pipeline.get();
-  c->source = make("uridecodebin");
-  gst_bin_add(GST_BIN(c->pipeline), c->source);
+  GstElement *const source = make("uridecodebin"), *const file = make("filesink");
   c->muxer = make(container->muxer);
-  gst_object_set_name(GST_OBJECT(c->muxer), "muxer");
-  gst_bin_add(GST_BIN(c->pipeline), c->muxer);
-  GstElement *file = make("filesink");
-  gst_bin_add(GST_BIN(c->pipeline), file);
+  gst_bin_add_many(GST_BIN(c->pipeline), source, c->muxer, file, nullptr);
   gst_element_link(c->muxer, file);
+  c->branches = std::make_unique<Branches>(c->pipeline, c->muxer, file);
   const Owned<GstCaps> caps(gst_caps_from_string(kFinal));
-  g_object_set(c->source, "uri", uri_of(input).c_str(), "caps", caps.get(), nullptr);
+  g_object_set(source, "uri", uri_of(input).c_str(), "caps", caps.get(), nullptr);
   g_object_set(file, "location", part.c_str(), nullptr);
-  g_signal_connect(c->source, "autoplug-continue", G_CALLBACK(on_autoplug_continue), c.get());
-  g_signal_connect(c->source, "no-more-pads", G_CALLBACK(on_no_more_pads), c.get());
-  GstElement *const source = c->source;
-  g_signal_connect_data(
-      source, "pad-added", G_CALLBACK(on_pad_added), c.release(),
-      [](gpointer data, GClosure *) { delete static_cast<Converter *>(data); }, GConnectFlags());
+  g_signal_connect(source, "source-setup", G_CALLBACK(on_source_setup), c.get());
+  g_signal_connect(source, "autoplug-continue", G_CALLBACK(on_autoplug_continue), c.get());
+  g_signal_connect(source, "pad-added", G_CALLBACK(on_pad_added), c.get());
+  g_signal_connect(source, "pad-removed", G_CALLBACK(on_pad_removed), c.get());
+  g_signal_connect(source, "no-more-pads", G_CALLBACK(on_no_more_pads), c.get());
+  g_signal_connect(source, "drained", G_CALLBACK(on_drained), c.get());
+  g_object_set_data_full(G_OBJECT(pipeline.get()), kConverter, c.release(),
+                         [](gpointer data) { delete static_cast<Converter *>(data); });
   return pipeline;
+}
+
+bool finish_conversion(GstElement *pipeline) {
+  auto *c = static_cast<Converter *>(g_object_get_data(G_OBJECT(pipeline), kConverter));
+  if (c) c->branches->finish();
+  return c;
 }
 
 }  // namespace media

@@ -350,7 +350,7 @@ class Pictures {
   }
 
   bool interrupted() const { return runner_ && runner_->interrupted(); }
-  void check_interruption() const {
+  void check_interruption() {
     if (runner_) runner_->check_interruption();
   }
 
@@ -385,8 +385,14 @@ void filter_folder(const Options &options) {
   GDir *folder = g_dir_open(options.input.c_str(), 0, error);
   error.check(options.input);
   std::vector<std::string> names;
-  while (const gchar *name = g_dir_read_name(folder))
-    if (is_picture_file(name)) names.push_back(name);
+  while (const gchar *name = g_dir_read_name(folder)) {
+    if (!is_picture_file(name)) continue;
+    const std::string path = options.input + "/" + name;
+    if (g_file_test(path.c_str(), G_FILE_TEST_IS_REGULAR))
+      names.push_back(name);
+    else  // a pipe would be waited for
+      std::fprintf(stderr, "warning: %s is no file, and is left out\n", path.c_str());
+  }
   g_dir_close(folder);
   std::error_code none;
   if (std::filesystem::equivalent(options.input, options.output, none))

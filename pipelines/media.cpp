@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+
+#include "decoders.h"
 
 #ifndef CUDACONV_VERSION  // compiled without Meson
 #define CUDACONV_VERSION "(version unknown)"
@@ -119,13 +122,31 @@ void post_failure(GstElement *element, const std::string &text, GQuark domain, g
   g_error_free(error);
 }
 
+namespace {
+
+// The file that is being written, and the name that it will have.
+struct {
+  std::string part, name;
+} written;
+
+// Where an error comes from: the file that cannot be written, or the element.
+std::string origin_of(GstObject *source) {
+  if (GST_IS_PIPELINE(source)) return "";  // see post_failure()
+  gchar *raw = nullptr;
+  if (g_object_class_find_property(G_OBJECT_GET_CLASS(source), "location"))
+    g_object_get(source, "location", &raw, nullptr);
+  const Owned<gchar> location(raw);
+  if (location && !written.part.empty() && written.part == location.get()) return "cannot write " + written.name + ": ";
+  return std::string(GST_OBJECT_NAME(source)) + ": ";
+}
+
+}  // namespace
+
 std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug) {
   GError *error = nullptr;
   gchar *debug = nullptr;
   parse(message, &error, &debug);
-  std::string text = error ? error->message : "";
-  if (!GST_IS_PIPELINE(GST_MESSAGE_SRC(message)))  // see post_failure()
-    text = std::string(GST_OBJECT_NAME(GST_MESSAGE_SRC(message))) + ": " + text;
+  std::string text = origin_of(GST_MESSAGE_SRC(message)) + (error ? error->message : "");
   if (debug && with_debug) text += std::string("\n  ") + debug;
   g_clear_error(&error);
   g_free(debug);
@@ -232,15 +253,41 @@ std::vector<int> interruptions() {
   return hangup.sa_handler == SIG_IGN ? std::vector{SIGINT, SIGTERM} : std::vector{SIGINT, SIGTERM, SIGHUP};
 }
 
+// The last words of a program that ends at once.
+std::atomic<const char *> farewell{"\ninterrupted\n"};
+
 void leave(int) {
-  constexpr char kText[] = "\ninterrupted\n";
   if (const char *part = unfinished) unlink(part);
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof kText - 1);
+  [[maybe_unused]] const ssize_t length = write(STDERR_FILENO, farewell, std::strlen(farewell));
   _exit(kExitInterrupted);
+}
+
+// Ends the program after some milliseconds; 0: not any more.
+void leave_in(int milliseconds) {
+  std::fflush(stdout);
+  std::signal(SIGALRM, leave);
+  const itimerval timer = {{}, {milliseconds / 1000, milliseconds % 1000 * 1000}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 bool same(const struct stat &a, const struct stat &b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// NAME.PROCESS.part in the same folder, since another process may write a file of the same name. A long NAME is cut, so
+// that the file system takes it.
+std::string part_of(const std::string &name) {
+  const std::filesystem::path path(name);
+  const std::string suffix = "." + std::to_string(getpid()) + ".part";
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const long most = pathconf(folder.c_str(), _PC_NAME_MAX);  // bytes; -1: not known
+  std::string last = path.filename().string();
+  if (most > static_cast<long>(suffix.size()) && last.size() + suffix.size() > static_cast<size_t>(most)) {
+    size_t length = static_cast<size_t>(most) - suffix.size();
+    while (length > 0 && (last[length] & 0xc0) == 0x80) length--;  // not within a character
+    last.resize(length);
+  }
+  return (path.parent_path() / (last + suffix)).string();
 }
 
 }  // namespace
@@ -260,6 +307,7 @@ OutputFile::OutputFile(const std::string &name, const std::string &input) : name
   if (g_file_test(name.c_str(), G_FILE_TEST_IS_DIR)) throw Failure(name + " is a folder, not a file to write");
   struct stat file, standard;
   const bool exists = !name.empty() && stat(name.c_str(), &file) == 0;
+  written = {name, name};
   is_stdout_ = exists && fstat(STDOUT_FILENO, &standard) == 0 && same(file, standard);
   if (name.empty() || is_stdout_ || (exists && !S_ISREG(file.st_mode))) return;
   std::error_code none;
@@ -267,11 +315,13 @@ OutputFile::OutputFile(const std::string &name, const std::string &input) : name
   if (none) name_ = name;
   if (std::filesystem::equivalent(path_of(input), name_, none))
     throw Failure("the output is the input: name another file");
-  part_ = name_ + "." + std::to_string(getpid()) + ".part";  // another process may write a file of the same name
+  part_ = part_of(name_);
+  written = {part_, name_};
   unfinished = part_.c_str();
 }
 
 OutputFile::~OutputFile() {
+  written = {};
   if (unfinished.exchange(nullptr)) g_unlink(part_.c_str());  // it has failed
 }
 
@@ -288,11 +338,16 @@ Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
       pipeline_(std::move(pipeline)),
       bus_(gst_element_get_bus(pipeline_.get())),
       quiet_(quiet) {
+  avoid_gifdec();
+  g_signal_connect(pipeline_.get(), "deep-element-added", G_CALLBACK(on_element), this);
   const Owned<GstPad> sink(gst_element_get_static_pad(filter, "sink")), src(gst_element_get_static_pad(filter, "src"));
   gst_pad_add_probe(sink.get(), GST_PAD_PROBE_TYPE_BUFFER, drop_late, this, nullptr);
   gst_pad_add_probe(src.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, this, nullptr);
   gst_bus_add_watch(bus_.get(), on_message, this);
-  for (const int number : interruptions()) signals_.push_back(g_unix_signal_add(number, on_interrupt, this));
+  for (const int number : interruptions()) {
+    handlers_.push_back({this, number});
+    signals_.push_back(g_unix_signal_add(number, on_interrupt, &handlers_.back()));
+  }
   std::signal(SIGPIPE, SIG_IGN);  // what is printed may be lost, not the file
   if (isatty(STDERR_FILENO) && !quiet && g_strcmp0(g_getenv("TERM"), "dumb"))
     progress_ = g_timeout_add(200, show_progress, this);
@@ -303,7 +358,16 @@ Runner::~Runner() {
   for (const guint signal : signals_) g_source_remove(signal);
   for (const int number : interruptions()) std::signal(number, leave);  // stopping takes time
   gst_bus_remove_watch(bus_.get());
+  const char *const before = farewell;
+  const std::string farewell_words = std::string(g_get_prgname()) + ": " + words() + "\n";
+  if (leaving_) {  // its input may be stuck
+    farewell = farewell_words.c_str();
+    leave_in(200);
+  }
   gst_element_set_state(pipeline(), GST_STATE_NULL);
+  leave_in(0);
+  farewell = before;
+  g_signal_handlers_disconnect_by_data(pipeline_.get(), this);
 }
 
 GstStateChangeReturn Runner::change(GstState state) {
@@ -338,14 +402,17 @@ void Runner::play() {
   wait();
   ended_ = g_get_monotonic_time();
   end_progress();
-  if (!frames_) throw Failure("no frame came through the filter");
+  if (!frames_) throw Failure("no frame came through the filter" + decoders());
 }
 
 void Runner::stop() {
-  gst_element_set_state(pipeline(), GST_STATE_READY);
+  std::optional<AtOnce> closing;
+  if (interrupted_) closing.emplace();
+  if (!interrupted_) gst_element_set_state(pipeline(), GST_STATE_READY);
   GstIterator *sinks = gst_bin_iterate_sinks(GST_BIN(pipeline()));
-  const auto close = [](const GValue *sink, gpointer) {
-    gst_element_set_state(GST_ELEMENT(g_value_get_object(sink)), GST_STATE_NULL);
+  const auto close = [](const GValue *value, gpointer) {
+    auto *const sink = GST_ELEMENT(g_value_get_object(value));
+    if (!GST_IS_BIN(sink)) gst_element_set_state(sink, GST_STATE_NULL);  // no file is in a bin
   };
   gst_iterator_foreach(sinks, close, nullptr);
   gst_iterator_free(sinks);
@@ -378,13 +445,6 @@ GstPadProbeReturn Runner::count_frame(GstPad *pad, GstPadProbeInfo *info, gpoint
   return GST_PAD_PROBE_OK;
 }
 
-// For the muxer after an interrupt: drops what comes after the last frame, so that all streams end together.
-GstPadProbeReturn Runner::cut_off(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-  const GstClockTime time = stream_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
-  const bool late = GST_CLOCK_TIME_IS_VALID(time) && static_cast<gint64>(time) > static_cast<Runner *>(data)->position_;
-  return late ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-}
-
 // After an interrupt, frames that wait before the filter are not filtered any more.
 GstPadProbeReturn Runner::drop_late(GstPad *, GstPadProbeInfo *, gpointer data) {
   return static_cast<Runner *>(data)->interrupted_ ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
@@ -410,8 +470,14 @@ gboolean Runner::show_progress(gpointer data) {
   return G_SOURCE_CONTINUE;
 }
 
-void Runner::check_interruption() const {
-  if (interrupted_) throw Interrupted("interrupted after " + std::to_string(frames_) + " frames");
+std::string Runner::words() const {
+  return "interrupted after " + std::to_string(frames_) + " frames";
+}
+
+void Runner::check_interruption() {
+  if (!interrupted_) return;
+  leaving_ = true;
+  throw Interrupted(words());
 }
 
 int exit_code(const std::exception &e) {
@@ -419,24 +485,43 @@ int exit_code(const std::exception &e) {
 }
 
 gboolean Runner::on_interrupt(gpointer data) {
-  auto *self = static_cast<Runner *>(data);
-  if (self->interrupted_) leave(0);
+  const auto [self, number] = *static_cast<const Handler *>(data);
+  if (self->interrupted_) {
+    // timeout(1) sends its signal twice: to its child, and to the group of processes.
+    if (number == self->signal_ && g_get_monotonic_time() < self->interruption_ + G_USEC_PER_SEC / 2)
+      return G_SOURCE_CONTINUE;
+    leave(0);
+  }
+  self->signal_ = number;
+  self->interruption_ = g_get_monotonic_time();
   self->interrupted_ = true;
-  const Owned<GstElement> muxer(gst_bin_get_by_name(GST_BIN(self->pipeline()), "muxer"));
-  if (!self->frames_ || !(muxer || self->playing_)) {  // there is nothing to finish
-    self->given_up_ = true;
-    g_main_loop_quit(self->loop_.get());
+  if (self->frames_ && finish_conversion(self->pipeline())) {
+    std::fprintf(stderr, "\ninterrupted: finishing the file\n");
     return G_SOURCE_CONTINUE;
   }
-  std::fprintf(stderr, "\ninterrupted: finishing the file\n");
-  const auto cut = [](GstElement *, GstPad *pad, gpointer runner) -> gboolean {
-    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, cut_off, runner, nullptr);
-    return TRUE;
-  };
-  if (muxer) gst_element_foreach_sink_pad(muxer.get(), cut, self);
-  const AtOnce sending;  // a source without a queue waits for the frame on its way
-  gst_element_send_event(self->pipeline(), gst_event_new_eos());
+  self->given_up_ = !self->frames_ || !self->playing_;  // there is nothing to keep
+  g_main_loop_quit(self->loop_.get());
   return G_SOURCE_CONTINUE;
+}
+
+void Runner::on_element(GstBin *, GstBin *, GstElement *element, gpointer data) {
+  auto *self = static_cast<Runner *>(data);
+  play_once(element);
+  GstElementFactory *const factory = gst_element_get_factory(element);
+  if (!factory || !gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DECODER) ||
+      !gst_element_factory_list_is_type(factory,
+                                        GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO | GST_ELEMENT_FACTORY_TYPE_MEDIA_IMAGE))
+    return;
+  const std::lock_guard guard(self->lock_);
+  self->decoders_.insert(GST_OBJECT_NAME(factory));
+}
+
+// The decoders that have given nothing.
+std::string Runner::decoders() {
+  const std::lock_guard guard(lock_);
+  std::string text;
+  for (const std::string &name : decoders_) text += (text.empty() ? ": its decoder is " : ", ") + name;
+  return text;
 }
 
 gboolean Runner::on_message(GstBus *, GstMessage *message, gpointer data) {

@@ -10,7 +10,10 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,6 +27,7 @@ struct Release {
   void operator()(GstElementFactory *factory) const { gst_object_unref(factory); }
   void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(GstBus *bus) const { gst_object_unref(bus); }
+  void operator()(GstEvent *event) const { gst_event_unref(event); }
   void operator()(GstSample *sample) const { gst_sample_unref(sample); }
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
   void operator()(GstStructure *structure) const { gst_structure_free(structure); }
@@ -98,8 +102,8 @@ class AtOnce {
   std::vector<std::pair<int, struct sigaction>> before_;  // signals and what they did
 };
 
-// Writes to NAME.PROCESS.part, which becomes NAME once it is complete; to NAME itself where that is a pipe, a device or
-// the standard output. A program has one at a time.
+// Writes to NAME.PROCESS.part (a long NAME is cut), which becomes NAME once it is complete; to NAME itself where that
+// is a pipe, a device or the standard output. A program has one at a time.
 class OutputFile {
  public:
   // Throws Failure if `name` is a folder, or the file `input`. An empty one stands for no file.
@@ -131,11 +135,12 @@ class Runner {
   void preroll();
   // Waits until a seek is done.
   void wait();
-  // Plays to the end, with a line of progress on a terminal. Ctrl-C ends the stream early, so that a file is finished
-  // properly; before the first frame it throws Interrupted. A second one ends the program. Throws Failure, also where
-  // no frame comes through the filter.
+  // Plays to the end, with a line of progress on a terminal. Ctrl-C ends it early, also where the input is stuck, so
+  // that a file is finished properly; before the first frame it throws Interrupted. A second one ends the program.
+  // Throws Failure, also where no frame comes through the filter.
   void play();
-  // To READY. Closes files, and throws Failure if one cannot be closed.
+  // Closes files, and throws Failure if one cannot be closed. To READY, unless it was interrupted: then the rest waits
+  // for the end of the Runner.
   void stop();
 
   gint64 duration() const { return duration_; }  // nanoseconds; -1: not known
@@ -143,18 +148,20 @@ class Runner {
   bool interrupted() const { return interrupted_; }
   // Throws Failure where an error is on the bus.
   void check_failure();
-  // Throws Interrupted if it was.
-  void check_interruption() const;
+  // Throws Interrupted if it was. The Runner then ends the program if its pipeline does not stop at once.
+  void check_interruption();
   // Frames a second from the first frame on; 0 where there are too few.
   double rate() const;
 
  private:
   static GstPadProbeReturn count_frame(GstPad *pad, GstPadProbeInfo *info, gpointer self);
-  static GstPadProbeReturn cut_off(GstPad *pad, GstPadProbeInfo *info, gpointer self);
   static GstPadProbeReturn drop_late(GstPad *pad, GstPadProbeInfo *info, gpointer self);
   static gboolean show_progress(gpointer self);
   static gboolean on_interrupt(gpointer self);
   static gboolean on_message(GstBus *bus, GstMessage *message, gpointer self);
+  static void on_element(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer self);
+  std::string words() const;  // of an interruption
+  std::string decoders();
   GstStateChangeReturn change(GstState state);
   void fail(const std::string &text);
   void end_progress();
@@ -164,12 +171,22 @@ class Runner {
   const Owned<GstBus> bus_;
   const bool quiet_;
   std::string failure_;  // the first error
+  struct Handler {
+    Runner *runner;
+    int number;
+  };
+  std::deque<Handler> handlers_;  // of signals
   std::vector<guint> signals_;
+  int signal_ = 0;           // the one that has interrupted
+  gint64 interruption_ = 0;  // when, in microseconds of the monotonic clock
   guint progress_ = 0;
   bool playing_ = false;
   std::atomic<bool> interrupted_{false};
   bool missing_ = false;   // a plugin is
   bool given_up_ = false;  // interrupted before anything was written
+  bool leaving_ = false;   // the program ends, since it was interrupted
+  std::mutex lock_;
+  std::set<std::string> decoders_;  // of video, by the names of their factories
   gint64 duration_ = -1;
   gint64 ended_ = 0;                    // microseconds of the monotonic clock
   std::atomic<gint64> first_frame_{0};  // the same, of the first frame that left the filter
@@ -184,6 +201,9 @@ enum class Covers { kKeep, kDrop };
 // anew only where it does not take it as it is. A line on stderr says what is left out.
 Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,
                                  Owned<GstElement> filter, Covers covers);
+// Ends the file of make_converter() at the last filtered frame, also where the input is stuck. False for other
+// pipelines.
+bool finish_conversion(GstElement *pipeline);
 // Whether make_converter() writes files with such a name.
 bool is_video_file(const std::string &name);
 // Whether a name asks for a picture: .png, .jpg or .jpeg.
