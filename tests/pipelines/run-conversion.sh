@@ -1,0 +1,339 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Converts inputs whose streams come late, stop, change or are replaced:
+# run-conversion.sh CUDACONV_PLAY CUDACONV_PRIVACY FOLDER_OF_THIS_SCRIPT
+#
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder. Tests are skipped without the
+# programs and the elements that make the inputs.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+# shellcheck source=tests/pipelines/clips.sh
+. "$(dirname "$0")/clips.sh"
+
+player=$(realpath "$1")
+privacy=$(realpath "$2")
+tools=$(realpath "$3")
+scratch=$(mktemp -d)
+servers=()
+stop_servers() { [ ${#servers[@]} = 0 ] || kill "${servers[@]}" 2>/dev/null || true; }
+trap 'stop_servers; rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+python=
+for candidate in python3 /usr/bin/python3; do
+  "$candidate" -c 'import gi; gi.require_version("GstRtspServer", "1.0"); from gi.repository import GstRtspServer' 2>/dev/null || continue
+  python=$candidate
+  break
+done
+
+# Starts a server, and sets `port` to its port: serve COMMAND...
+serve() {
+  rm -f served
+  "$@" >served 2>served.log &
+  servers+=($!)
+  for _ in {1..100}; do
+    [ ! -s served ] || break
+    sleep 0.1
+  done
+  port=$(cat served)
+}
+
+# ---- What is in a file
+
+demuxer_of() { case $1 in *.mp4) echo qtdemux ;; *) echo matroskademux ;; esac; }
+# The coded frames of a file's first stream of a kind: coded FILE video|audio
+coded() {
+  rm -rf coded && mkdir coded
+  timeout 60 gst-launch-1.0 -q filesrc location="$1" ! "$(demuxer_of "$1")" name=d "d.$2_0" ! queue \
+    ! multifilesink location=coded/%05d </dev/null >/dev/null
+  find coded -type f | wc -l
+}
+# The frames that a decoder makes of the video, each as RGB in its own file: rgb/
+decode() { # FILE
+  rm -rf rgb && mkdir rgb
+  timeout 60 gst-launch-1.0 -q uridecodebin uri="file://$PWD/$1" caps="video/x-raw(ANY)" expose-all-streams=false \
+    ! videoconvert ! video/x-raw,format=RGB ! multifilesink location=rgb/%05d </dev/null >/dev/null
+  find rgb -type f | wc -l
+}
+# Milliseconds of sound: lasts FILE
+lasts() {
+  timeout 60 gst-launch-1.0 -q uridecodebin uri="file://$PWD/$1" caps=audio/x-raw expose-all-streams=false \
+    ! audioconvert ! audioresample ! audio/x-raw,format=S16LE,rate=8000,channels=1 ! filesink location=sound.raw </dev/null
+  echo $(($(stat -c %s sound.raw) / 16))
+}
+# has FILE FRAMES LEAST MOST: FRAMES frames can be decoded, and the sound lasts from LEAST to MOST milliseconds
+has() {
+  local frames sound=0
+  frames=$(decode "$1")
+  [ "$4" = 0 ] || sound=$(lasts "$1")
+  echo "$1: $frames frames, $sound ms of sound"
+  [ "$frames" = "$2" ] && [ "$sound" -ge "$3" ] && [ "$sound" -le "$4" ] && no_part
+}
+# converts FRAMES LEAST MOST FILE INPUT: ends by itself, without an error
+converts() {
+  rm -f "$4"
+  timeout --foreground -k 1 60 "$player" -q -o "$4" "$5" mask=box3 2>said || { cat said && return 1; }
+  cat said
+  has "$4" "$1" "$2" "$3"
+}
+
+# ---- Streams that are replaced
+
+ogg() { # FILE PATTERN WIDTH HEIGHT [PIXELS]: two seconds with sound
+  gst-launch-1.0 -q oggmux name=m ! filesink location="$1" videotestsrc num-buffers=50 pattern="$2" \
+    ! "video/x-raw,width=$3,height=$4,framerate=25/1,pixel-aspect-ratio=${5:-1/1}" ! theoraenc ! queue ! m. \
+    audiotestsrc num-buffers=86 samplesperbuffer=1024 ! audio/x-raw,rate=44100,channels=2 ! vorbisenc ! queue ! m. </dev/null
+}
+mute_ogg() { # FILE: one second
+  gst-launch-1.0 -q videotestsrc num-buffers=25 ! video/x-raw,width=160,height=120,framerate=25/1 ! theoraenc ! oggmux \
+    ! filesink location="$1" </dev/null
+}
+make_parts() {
+  ogg ball.ogv ball 160 120
+  ogg smpte.ogv smpte 160 120
+  ogg wide.ogv smpte 160 120 4/3
+  mute_ogg mute.ogv
+  cat ball.ogv smpte.ogv >chain.ogv
+  cat ball.ogv wide.ogv >wider.ogv
+  cat ball.ogv mute.ogv >mutes.ogv
+  cat mute.ogv ball.ogv >sounds.ogv
+}
+# The first pixel of a decoded frame: black where the ball is, grey in the bars
+is_black() { [ "$(od -An -tu1 -N1 "rgb/$1")" -lt 40 ]; }
+chained() { # FILE: both parts in their order, with all sound
+  converts 100 3800 4200 "$1" chain.ogv && is_black 00000 && is_black 00049 && ! is_black 00050 && ! is_black 00099
+}
+ends_its_sound() { converts 75 1800 2200 "$1" mutes.ogv && grep -q "the input goes on without" said; }
+leaves_late_sound_out() { converts 75 0 0 "$1" sounds.ogv && grep -q "which begins after the other streams, is left out" said; }
+# Two seconds with sound: transport FILE VIDEO SOUND WIDTH HEIGHT CAPS. VIDEO and SOUND identify the streams.
+transport() {
+  gst-launch-1.0 -q mpegtsmux name=m ! filesink location="$1" videotestsrc num-buffers=50 \
+    ! "video/x-raw,width=$4,height=$5,$6" ! x264enc speed-preset=ultrafast key-int-max=25 ! h264parse ! queue \
+    ! "m.sink_$2" audiotestsrc num-buffers=86 samplesperbuffer=1024 ! audio/x-raw,rate=44100,channels=2 ! voaacenc \
+    ! aacparse ! queue ! "m.sink_$3" </dev/null
+}
+new_program() { # SUFFIX: other streams, in another size
+  transport first.ts 65 66 160 120 framerate=25/1 && transport second.ts 75 76 320 240 framerate=25/1 || return
+  cat first.ts second.ts >program.ts
+  local output
+  for output in program.{webm,mkv,mp4}; do converts 100 3800 4200 "$output" program.ts || return; done
+}
+# The same streams change: changes WIDTH HEIGHT CAPS. Some versions of tsdemux lose frames where the parts meet.
+changes() {
+  transport before.ts 65 66 160 120 framerate=25/1,pixel-aspect-ratio=16/15 && transport after.ts 65 66 "$1" "$2" "$3" || return
+  cat before.ts after.ts >changing.ts
+  local frames output
+  frames=$(decode changing.ts)
+  [ "$frames" -ge 70 ] || return
+  for output in changed.{webm,mkv,mp4}; do converts "$frames" 3000 4300 "$output" changing.ts || return; done
+}
+keeps_shape() { # of a video that becomes wider: black bars above and below, in H.264 and VP8
+  local output
+  for output in wider.{webm,mkv,mp4}; do
+    converts 100 3800 4200 "$output" wider.ogv && grep -q "scaled to its first size, 160x120" said || return
+    [ "$(stat -c %s rgb/00099)" = $((160 * 120 * 3)) ] && is_black 00099 &&
+      [ "$(od -An -tu1 -N1 -j $(((60 * 160) * 3)) rgb/00099)" -gt 100 ] || return
+  done
+}
+
+# ---- Network
+
+# record SECONDS SIGNAL OUTPUT... -- COMMAND...: writes each output at the same time, until the signal ends the file within
+# three seconds
+record() {
+  local output outputs=() code seconds=$1 signal=$2 failed=0 program programs=()
+  shift 2
+  while [ "$1" != -- ]; do
+    outputs+=("$1")
+    shift
+  done
+  shift
+  for output in "${outputs[@]}"; do
+    rm -f "$output"
+    "$@" -q -o "$output" >"$output.said" 2>&1 &
+    programs+=($!)
+  done
+  sleep "$seconds"
+  for program in "${!programs[@]}"; do
+    output=${outputs[$program]} program=${programs[$program]} code=0
+    kill "-$signal" "$program" 2>/dev/null || failed=1
+    timeout 3 tail --pid="$program" -f /dev/null || failed=1
+    kill -KILL "$program" 2>/dev/null || true
+    wait "$program" || code=$?
+    echo "$output: exit code $code"
+    cat "$output.said"
+    [ "$code" = 130 ] || failed=1
+  done
+  [ "$failed" = 0 ] && no_part
+}
+# Whether at least FRAMES frames of a file can be decoded, and it has sound: holds FILE FRAMES
+holds() {
+  local frames sound
+  frames=$(decode "$1") sound=$(coded "$1" audio)
+  echo "$1: $frames frames, $sound buffers of sound"
+  [ "$frames" -ge "$2" ] && [ "$sound" -ge 5 ]
+}
+camera() { # PATH PROGRAM...
+  local output
+  record 7 INT camera.{mkv,webm,mp4} -- "${@:2}" "rtsp://127.0.0.1:$cameras/$1" || return
+  for output in camera.{mkv,webm,mp4}; do holds "$output" 12 || return; done
+}
+mute_camera() { # ten seconds later it is recorded without sound
+  record 15 INT mute.mkv -- "$player" "rtsp://127.0.0.1:$cameras/mute" && grep -q "is left out" mute.mkv.said &&
+    [ "$(coded mute.mkv video)" -ge 25 ]
+}
+stalls() { # whatever the input does, a signal ends the file
+  local output
+  with_sound snow.mkv 200 || return
+  record 4 TERM stalled.{webm,mkv,mp4} none -- "$player" "http://127.0.0.1:$stalling/snow.mkv" &&
+    record 4 INT hidden.{webm,mkv,mp4} -- "$privacy" --region=9,9,20,20 "http://127.0.0.1:$stalling/snow.mkv" || return
+  for output in {stalled,hidden}.{webm,mkv,mp4}; do holds "$output" 12 || return; done
+}
+with_sound() { # FILE FRAMES
+  gst-launch-1.0 -q matroskamux name=m streamable=true ! filesink location="$1" videotestsrc num-buffers="$2" pattern=snow \
+    ! video/x-raw,width=160,height=120,framerate=25/1 ! theoraenc ! queue ! m. audiotestsrc num-buffers=$(($2 * 2)) \
+    samplesperbuffer=882 ! audio/x-raw,rate=44100,channels=2 ! vorbisenc ! queue ! m. </dev/null
+}
+make_segments() { # with FFmpeg: a DASH presentation of two periods, and HLS in three sizes
+  local i
+  for i in 1 2; do
+    ffmpeg -v error -f lavfi -i "testsrc2=s=$((160 * i))x120:r=25:d=2" -f lavfi -i "sine=$((440 * i)):d=2" -c:v libx264 -g 25 -c:a aac \
+      -seg_duration 1 -use_template 1 -use_timeline 0 -init_seg_name "p$i-init-\$RepresentationID\$.m4s" \
+      -media_seg_name "p$i-\$RepresentationID\$-\$Number\$.m4s" -f dash "p$i.mpd" </dev/null || return
+  done
+  python3 - <<'EOF'
+import re
+texts = [open(f"p{i}.mpd").read() for i in (1, 2)]
+periods = [re.search(r"<Period.*?</Period>", text, re.S).group(0) for text in texts]
+periods = [re.sub("<Period[^>]*>", f'<Period id="{i}" start="PT{2 * i}S" duration="PT2S">', p) for i, p in enumerate(periods)]
+head = re.sub('mediaPresentationDuration="[^"]*"', 'mediaPresentationDuration="PT4S"', texts[0][: texts[0].index("<Period")])
+open("periods.mpd", "w").write(head + "\n".join(periods) + "\n</MPD>\n")
+EOF
+  ffmpeg -v error -f lavfi -i testsrc2=s=640x480:r=25:d=12 -f lavfi -i sine=440:d=12 \
+    -filter_complex "[0:v]split=3[a][b0][c0];[b0]scale=320x240[b];[c0]scale=160x120[c]" \
+    -map "[a]" -map 1:a -map "[b]" -map 1:a -map "[c]" -map 1:a -c:v libx264 -preset veryfast -g 25 -keyint_min 25 -sc_threshold 0 \
+    -b:v:0 3000k -b:v:1 600k -b:v:2 150k -c:a aac -f hls -hls_time 1 -hls_playlist_type vod \
+    -var_stream_map "v:0,a:0 v:1,a:1 v:2,a:2" -master_pl_name master.m3u8 -hls_segment_filename "v%v_%03d.ts" v%v.m3u8 </dev/null
+}
+presentations() { # of two periods
+  make_segments || return
+  local output
+  for output in periods.{webm,mkv,mp4}; do converts 100 3800 4300 "$output" "http://127.0.0.1:$swinging/periods.mpd" || return; done
+}
+swings() { # among the sizes of a master playlist
+  converts 300 11800 12500 swings.mp4 "http://127.0.0.1:$swinging/master.m3u8" &&
+    grep -q "scaled to its first size" said
+}
+
+# ---- Files and names
+
+plays_once() { # what a GIF says of rounds does not count
+  local file decoder
+  python3 "$tools/make-gif.py" endless.gif 0
+  python3 "$tools/make-gif.py" twice.gif 2
+  python3 "$tools/make-gif.py" plain.gif
+  for decoder in avdec_gif gifdec; do
+    gst-inspect-1.0 --exists "$decoder" || continue
+    for file in endless twice plain; do
+      rm -f gif.webm
+      GST_PLUGIN_FEATURE_RANK=$([ "$decoder" = gifdec ] && echo avdec_gif:NONE,avdemux_gif:NONE || echo gifdec:NONE) \
+        timeout --foreground 20 "$player" -q -o gif.webm "$file.gif" mask=identity && [ "$(decode gif.webm)" = 3 ] || return
+    done
+  done
+}
+names_decoder() {
+  head -c 4000 "$1" >head.webm
+  ! "$player" -q -o none head.webm 2>said && cat said && grep -q "no frame came through the filter: its decoder is vp8dec" said
+}
+long_name() { # as long as file systems take it, in ASCII and in letters of two bytes
+  local name
+  for name in "$(printf 'x%.0s' {1..250}).webm" "$(printf 'é%.0s' {1..125}).webm" "$(printf 'x%.0s' {1..251}).png"; do
+    "$player" -q -o "$name" ball.ogv mask=box3 && [ -s "$name" ] && no_part || return
+    rm "$name"
+  done
+}
+skips_pipe() { # in a folder of pictures
+  mkdir -p album
+  gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! pngenc ! filesink location=album/a.png </dev/null
+  mkfifo album/b.png
+  mkdir album/c.png
+  timeout --foreground 30 "$player" -q -o filtered album mask=box3 >said 2>&1 || return
+  cat said
+  grep -q "1 of 1 pictures" said && grep -q "warning: album/b.png is no file" said && [ "$(ls filtered)" = a.png ]
+}
+full_disk() { # names the file
+  local name
+  ln -s /dev/full full.webm
+  ln -s /dev/full full.png
+  for name in full.webm full.png; do
+    ! "$player" -q -o "$name" ball.ogv mask=box3 2>said && cat said && grep -q "cannot write $name: No space left" said || return
+  done
+  ! "$player" -q -o full.png album/a.png mask=box3 2>said && cat said && grep -q "cannot write full.png: No space left" said
+}
+refuses_suffixes() { # before anything is written
+  local name
+  for name in x.avi x.mov x.ts x.m4v x.gif x.MOV x.ogv x.mpg x.flv x.wmv x.3gp x.mkv.bak x.webp x.rgb x webm; do
+    ! "$player" -q -o "$name" ball.ogv mask=box3 >said 2>&1 && cat said && grep -q "ends in .webm, .mkv, .mp4, .png or .jpg, not as $name does" said &&
+      [ ! -e "$name" ] && no_part || return
+  done
+}
+
+# ---- What is missing here
+
+needs() { local each; for each in "$@"; do gst-inspect-1.0 --exists "$each" || { echo "no element $each"; return; }; done; }
+no_ogg=$(needs oggmux theoraenc theoradec vorbisenc)
+no_h264=$(needs x264enc avdec_h264 voaacenc)
+no_transport=$no_h264$(needs mpegtsmux tsdemux aacparse avdec_aac)
+no_http=$no_ogg$(needs souphttpsrc)
+no_camera=$no_h264$(needs rtspsrc rtph264pay mulawenc mulawdec)
+[ -n "$python" ] || no_camera+="no GstRtspServer for Python (gir1.2-gst-rtsp-server-1.0)"
+no_ffmpeg=
+command -v ffmpeg >/dev/null || no_ffmpeg="no ffmpeg"
+no_adaptive=$no_ffmpeg$no_h264$no_http$(needs dashdemux hlsdemux qtdemux)
+no_gif=$(needs avdec_gif)
+gst-inspect-1.0 --exists --atleast-version=1.24 avdec_gif || no_gif="GStreamer 1.22 reads for ever at the end of a GIF"
+no_full=
+[ -c /dev/full ] || no_full="no /dev/full"
+[ -n "$no_ogg" ] || make_parts
+serve python3 "$tools/slow-server.py" stalls
+stalling=$port
+serve python3 "$tools/slow-server.py" swings
+swinging=$port
+if [ -z "$no_camera" ]; then
+  serve "$python" "$tools/rtsp-server.py"
+  cameras=$port
+fi
+
+echo "1..26"
+for suffix in webm mkv mp4; do
+  skip=$no_ogg
+  [ $suffix = webm ] || skip=$no_ogg$no_h264
+  expect_unless "$skip" "Ogg streams one after the other into .$suffix" chained chained.$suffix
+done
+expect_unless "$no_ogg" "a second one without sound" ends_its_sound mutes.webm
+expect_unless "$no_ogg$no_h264" "a second one without sound, into H.264" ends_its_sound mutes.mp4
+expect_unless "$no_ogg" "a second one with sound" leaves_late_sound_out sounds.webm
+expect_unless "$no_ogg$no_h264" "a second one with wider pixels" keeps_shape
+expect_unless "$no_transport" "a transport stream whose program changes" new_program
+expect_unless "$no_transport" "a broadcast that changes its aspect" changes 160 120 framerate=25/1,pixel-aspect-ratio=64/45
+expect_unless "$no_transport" "its size" changes 320 176 framerate=25/1,pixel-aspect-ratio=1/1
+expect_unless "$no_transport" "its rate" changes 160 120 framerate=50/1,pixel-aspect-ratio=16/15
+expect_unless "$no_transport" "its fields" changes 160 120 framerate=25/1,pixel-aspect-ratio=16/15,interlace-mode=interleaved
+expect_unless "$no_adaptive" "a presentation of two periods" presentations
+expect_unless "$no_adaptive" "a playlist of three sizes" swings
+expect_unless "$no_http" "an input that stalls" stalls
+expect_unless "$no_camera" "a camera whose sound comes first" camera sound-first "$player"
+expect_unless "$no_camera" "a camera whose video comes first" camera video-first "$player"
+expect_unless "$no_camera" "cudaconv-privacy with a camera" camera plain "$privacy" --region=9,9,20,20
+expect_unless "$no_camera" "a camera whose sound never comes" mute_camera
+expect_unless "$no_ffmpeg$no_h264" "the colours of a chart" python3 "$tools/color-chart.py" "$player" .webm .mkv .mp4
+expect_unless "$no_gif" "a GIF" plays_once
+expect "a decoder that gives no frame" names_decoder "$tools/../../pipelines/city.webm"
+expect_unless "$no_ogg" "a long name" long_name
+expect "a pipe among pictures" skips_pipe
+expect_unless "$no_full$no_ogg" "a full disk" full_disk
+expect_unless "$no_ogg" "names of other formats" refuses_suffixes
+finish
