@@ -156,6 +156,11 @@ record() {
     "$@" -q -o "$output" >"$output.said" 2>&1 &
     programs+=($!)
   done
+  # A busy machine starts late.
+  for _ in {1..60}; do
+    [ "$(find . -name '*.part' -size +1k | wc -l)" -lt "${wait_for_parts:-0}" ] || break
+    sleep 0.5
+  done
   sleep "$seconds"
   for program in "${!programs[@]}"; do
     output=${outputs[$program]} program=${programs[$program]} code=0
@@ -178,7 +183,7 @@ holds() {
 }
 camera() { # PATH PROGRAM...
   local output
-  record 7 INT camera.{mkv,webm,mp4} -- "${@:2}" "rtsp://127.0.0.1:$cameras/$1" || return
+  wait_for_parts=3 record 7 INT camera.{mkv,webm,mp4} -- "${@:2}" "rtsp://127.0.0.1:$cameras/$1" || return
   for output in camera.{mkv,webm,mp4}; do holds "$output" 12 || return; done
 }
 mute_camera() { # ten seconds later it is recorded without sound
