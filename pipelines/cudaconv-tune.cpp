@@ -6,7 +6,7 @@
 //   cudaconv-tune clip.mp4                             a video or a picture
 //   cudaconv-tune /dev/video0                          a camera
 //   cudaconv-tune clip.mp4 mask=gauss sigma=3          with settings to begin with
-//   cudaconv-tune --detector='videoscale ! video/x-raw,width=[16,32752,16] ! facedetect display=false' \
+//   cudaconv-tune --detector='videoscale ! video/x-raw,width=[16,32752,16] ! facedetect display=false'
 //     clip.mp4 roi-meta=true mask=mosaic
 #include <gtk/gtk.h>
 
