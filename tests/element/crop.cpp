@@ -566,8 +566,9 @@ GST_START_TEST(crop_rectangles_are_announced_to_what_crops_alone) {
       {"facedetect", "videocrop left=4 ! videoconvert ! facedetect display=false ! videoconvert", false},
   };
   for (const auto &c : cases) {
-    const Ref<GstElementFactory> factory(gst_element_factory_find(c.element));
-    if (factory) fail_unless(announces_in(c.before) == c.announced, "%s", c.before);
+    const Ref<GstElementFactory> factory(gst_element_factory_find(c.element)),
+        crop(gst_element_factory_find("videocrop"));
+    if (factory && crop) fail_unless(announces_in(c.before) == c.announced, "%s", c.before);
   }
 }
 GST_END_TEST;
