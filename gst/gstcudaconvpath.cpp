@@ -9,6 +9,7 @@
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
+#include "gstcudaconvsegment.h"
 
 namespace cudaconv::gst {
 
@@ -129,14 +130,12 @@ void Path::take_context() {
 }
 
 void Path::follow_context(GstBuffer *buffer) {
-  if (session_.is_on_other_stream(buffer)) {
-    flight_.drain();
-    // The memory of the output belongs to the stream, too.
-    if (session_.follow_stream(buffer)) gst_base_transform_reconfigure_src(trans_);
-  }
-  if (!session_.is_foreign(buffer)) return;
+  const bool foreign = session_.is_foreign(buffer);
+  if (!foreign && !session_.is_on_other_stream(buffer)) return;
   flight_.drain();  // the device may fail meanwhile
-  if (session_.is_foreign(buffer) && session_.follow(buffer)) gst_base_transform_reconfigure_src(trans_);
+  const bool followed =
+      foreign ? session_.is_foreign(buffer) && session_.follow(buffer) : session_.follow_stream(buffer);
+  if (followed) gst_base_transform_reconfigure_src(trans_);  // the memory of the output follows, too
 }
 
 // In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
@@ -244,9 +243,7 @@ GstFlowReturn Path::send() {
   if (!trans_->queued_buf) return GST_FLOW_OK;
   Ref<GstBuffer> in(std::exchange(trans_->queued_buf, nullptr));
   GstSegment &segment = trans_->segment;
-  if (segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(in.get())) {
-    segment.position = end_time(in.get());
-  }
+  if (segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(in.get())) segment.position = end_time(in.get());
   return guarded(trans_, GST_FLOW_ERROR, [&] {
     try {
       waiting_.push_back({std::move(in), std::move(arrived_), {}, lost_});

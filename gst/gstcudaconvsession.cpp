@@ -9,6 +9,7 @@
 
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
+#include "gstcudaconvsegment.h"
 
 namespace cudaconv::gst {
 
@@ -415,50 +416,6 @@ void Session::forget_regions() {
   missed_ = {};
 }
 
-bool is_other_stream(GstEvent *event, GstPad *sinkpad) {
-  const Ref<GstEvent> current(gst_pad_get_sticky_event(sinkpad, GST_EVENT_STREAM_START, 0));
-  if (!current) return true;
-  const gchar *id, *current_id;
-  guint group = GST_GROUP_ID_INVALID, current_group = GST_GROUP_ID_INVALID;
-  gst_event_parse_stream_start(event, &id);
-  gst_event_parse_group_id(event, &group);
-  gst_event_parse_stream_start(current.get(), &current_id);
-  gst_event_parse_group_id(current.get(), &current_group);
-  return g_strcmp0(id, current_id) != 0 || group != current_group;
-}
-
-bool plays_backwards(const GstSegment &segment) {
-  // Without an end, a negative applied rate gives no stream times: timestamps count.
-  const bool turned =
-      segment.format == GST_FORMAT_TIME && segment.applied_rate < 0 && segment.stop != GST_CLOCK_TIME_NONE;
-  return (segment.rate < 0) != turned;
-}
-
-bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time) {
-  GstSegment segment;
-  gst_event_copy_segment(event, &segment);
-  if (in_stream_time)
-    return segment.format != current.format || segment.start != current.start || segment.time != current.time ||
-           segment.applied_rate != current.applied_rate || (segment.applied_rate < 0 && segment.stop != current.stop);
-  segment.position = current.position;  // moves with the frames
-  return !gst_segment_is_equal(&segment, &current);
-}
-
-namespace {
-
-// Whether a SEGMENT event leaves frames the stream times that they have in `current`, perhaps with another start.
-bool keeps_stream_times(GstEvent *event, const GstSegment &current) {
-  const GstSegment *segment;
-  gst_event_parse_segment(event, &segment);
-  if (segment->format != current.format || segment->applied_rate != current.applied_rate) return false;
-  // The position that the time of the segment belongs to.
-  const guint64 at = segment->applied_rate < 0 ? segment->stop : segment->start;
-  guint64 time;
-  return gst_segment_to_stream_time_full(&current, current.format, at, &time) == 1 && time == segment->time;
-}
-
-}  // namespace
-
 void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   const GstEventType type = GST_EVENT_TYPE(event);
   if (type == GST_EVENT_EOS) complain_once("roi-type matches", type_watch_.end());
@@ -502,6 +459,7 @@ bool Session::follow(GstBuffer *buffer) {
     return false;
   }
   GST_INFO_OBJECT(element_, "frames come in another CUDA context, of device %d", device->id());
+  has_stream_ = false;
   change_over(std::move(device));
   return true;
 }
@@ -537,7 +495,8 @@ bool Session::is_on_other_stream(GstBuffer *buffer) {
 bool Session::follow_stream(GstBuffer *buffer) {
   has_stream_ = true;
   other_streams_ = 0;
-  std::shared_ptr<Device> device = context()->engine->device->with_stream_of(buffer);
+  const std::shared_ptr<Engine> engine = context()->engine;
+  std::shared_ptr<Device> device = engine->cuda() ? engine->device->with_stream_of(buffer) : nullptr;
   if (!device) return false;
   GST_INFO_OBJECT(element_, "frames are filtered on the CUDA stream that they come with");
   change_over(std::move(device));

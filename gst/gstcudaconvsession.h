@@ -33,16 +33,6 @@ struct FrameRegions {
   RoiTypeCounts types;
 };
 
-// Whether a STREAM_START event begins another stream. The same one comes again if an element upstream is replaced; its
-// flags and GstStream may be others.
-bool is_other_stream(GstEvent *event, GstPad *sinkpad);
-
-// Whether frames come with falling stream times: timestamps fall, or the source has turned the stream round.
-bool plays_backwards(const GstSegment &segment);
-
-// Whether a SEGMENT event brings another segment than `current`. `in_stream_time`: only other stream times count.
-bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time);
-
 // Threads: state changes and the sink pad's streaming thread, which GStreamer keeps apart, call everything; other
 // threads only what is marked so. Messages are posted as the element's.
 class Session {

@@ -16,6 +16,7 @@
 #include "cancellation.h"
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
+#include "cuda/lead.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/patient_wait.h"
 #include "cuda/regions/region_job.h"
@@ -28,11 +29,6 @@ namespace {
 
 // The first frames are timed, then one of eight. A frame that is not timed counts as the one timed last.
 constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
-
-// How far frames that have left may be ahead of the GPU: so many of them, and so many nanoseconds. The element stops as
-// late as that.
-constexpr uint64_t kMostAhead = 32, kMostAheadNs = 20'000'000;
-constexpr size_t kAheadEvents = 4;
 
 // Three streams: the upload of a frame, the kernels of the frame before it, and the download of an earlier frame run at
 // the same time. Events order the three for each frame. Where regions have plans of their own, which are
@@ -152,16 +148,7 @@ class CudaBackend : public Backend {
       std::lock_guard<std::mutex> lock(mutex_);
       release(std::move(timing_));
     }
-    // Until a frame has been timed, it may take very long.
-    const uint64_t ns = kernels_ns_, most = ns ? std::clamp<uint64_t>(kMostAheadNs / ns, 1, kMostAhead) : 1;
-    const uint64_t each = std::max<uint64_t>(most / kAheadEvents, 1), behind = std::min<uint64_t>(most, kAheadEvents);
-    if (left_++ % each != 0) return;
-    std::unique_ptr<Event> &oldest = ahead_[(next_ahead_ + kAheadEvents - behind) % kAheadEvents];
-    if (oldest) nap_until_ended(*oldest);
-    std::unique_ptr<Event> &next = ahead_[next_ahead_];
-    if (!next) next = std::make_unique<Event>(cudaEventDisableTiming);
-    next->record(stream_.get());
-    next_ahead_ = (next_ahead_ + 1) % kAheadEvents;
+    lead_.keep_short(stream_.get(), kernels_ns_);
   }
 
   // Counts a frame whose work is enqueued. The next frame may use its slot: that work follows on the same stream.
@@ -578,17 +565,15 @@ class CudaBackend : public Backend {
   std::set<const void *> opted_in_;  // see allow_shared_memory()
   DeviceBuffer scratch_;             // for all frames, which the stream filters one after the other
   PreparedPlans prepared_;
-  std::shared_ptr<const RegionJob> regions_;    // of the latest frame with regions
-  uint64_t submitted_ = 0;                      // frames
-  uint64_t left_ = 0;                           // frames that have left
-  std::unique_ptr<Slot> timing_;                // of a frame that has left and is timed
-  std::unique_ptr<Event> ahead_[kAheadEvents];  // recorded between frames that leave
-  size_t next_ahead_ = 0;                       // of ahead_, the oldest
-  const char *kernels_name_ = nullptr;          // see BackendStats; of the latest frame
-  std::mutex retire_mutex_;                     // held by the thread that retires, also while it waits
-  PatientWait wait_;                            // for the thread that retires
-  std::atomic<uint64_t> kernels_ns_{0};         // of the latest frame that was timed
-  mutable std::mutex mutex_;                    // guards the members below
+  std::shared_ptr<const RegionJob> regions_;  // of the latest frame with regions
+  uint64_t submitted_ = 0;                    // frames
+  std::unique_ptr<Slot> timing_;              // of a frame that has left and is timed
+  Lead lead_;                                 // of frames that have left
+  const char *kernels_name_ = nullptr;        // see BackendStats; of the latest frame
+  std::mutex retire_mutex_;                   // held by the thread that retires, also while it waits
+  PatientWait wait_;                          // for the thread that retires
+  std::atomic<uint64_t> kernels_ns_{0};       // of the latest frame that was timed
+  mutable std::mutex mutex_;                  // guards the members below
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;
