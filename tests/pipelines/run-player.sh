@@ -251,7 +251,7 @@ has_begun() { # PROGRAM FILE
 }
 is_given_up() { # FILE: a second signal ends the program at once, which leaves nothing behind
   local code=0 program
-  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=100 backend=cpu n-threads=1 2>given-up &
+  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 2>given-up &
   program=$!
   has_begun "$program" "$1" && sleep 2 || return
   kill -STOP "$program" # for both signals at once
