@@ -178,8 +178,8 @@ bool locate(const Mtd &detection, Region *region) {
 
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
 
-// Keypoints are eyes, joints or knuckles. What they belong to reaches beyond them: by half of the longer side of the
-// box around them, on each side.
+// Keypoints are eyes, joints or knuckles: a face or a hand reaches beyond them. So the region is larger than the box
+// around them, on each side by half of the box's longer side.
 Region around(int left, int top, int right, int bottom) {
   const gint64 width = gint64{right} - left + 1, height = gint64{bottom} - top + 1;
   const gint64 by = (std::max(width, height) + 1) / 2;
@@ -322,7 +322,7 @@ class WantedValues {
     if (name) labels.push_back(name);
     labels.push_back(std::to_string(value));
     if (!wanted_.wants(labels)) return false;
-    // A detection counts once, whatever the number of values in its mask.
+    // A detection counts once, also with several values in its mask.
     if (background || detected_.empty() || !counted_) wanted_.count(labels);
     counted_ |= !background;
     return true;

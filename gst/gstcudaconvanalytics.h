@@ -31,7 +31,7 @@ namespace cudaconv::gst {
 #define CUDACONV_ROI_METAS "GstVideoRegionOfInterestMeta"
 #endif
 
-// What a detection is called, the most usual name first; often none.
+// The names of a detection, the usual one first; often there is none.
 using Labels = std::vector<std::string>;
 
 // Selects the detections, and the values of segmentation masks, that are regions.
@@ -53,12 +53,13 @@ GType analytics_meta_api();
 // Adds the regions in the buffer's GstAnalyticsRelationMetas to `list`, in pixels of the whole frame:
 // - the rectangle of each detection, but not where a mask is related to it. Its labels are its type, its semantic tag,
 //   the most probable classes that are related to it, and the tags of its groups;
-// - each value of a segmentation mask as one mask, or all values as one mask if they are many. The labels of a value
-//   are those of the detection that is related to the mask, the name of its class, from the classes that are related to
-//   the mask, and its number in decimal. Values with the class "background" and value 0 without a class are background;
+// - each value of a segmentation mask as one mask, or all values as one mask if they are many. A value has the labels
+// of
+//   the detection that is related to the mask, the name of its class, from the classes that are related to the mask,
+//   and its number in decimal. Values with the class "background" and value 0 without a class are background;
 // - a rectangle around each group of keypoints.
-// Whatever else there is, such as tensors that nothing has decoded, makes all of the frame a region, and `trouble`
-// receives a sentence for the user.
+// All of the frame becomes a region where there is anything else, such as tensors that nothing has decoded. `trouble`
+// then receives a sentence for the user.
 void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble);
 
 struct LabelledRegion {

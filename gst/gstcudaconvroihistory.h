@@ -32,12 +32,12 @@ class RoiHistory {
     slices_.clear();
     place_.reset();
   }
-  // Sets where the pictures of the frames to come are. Returns where the corner of such a picture is in the coordinates
-  // of the regions that are held, which begin as those of the whole frame. Held regions stay at their place in a frame
-  // whose picture moves, and at their place in a picture that comes in another frame, such as with other padding. If
-  // the sizes of both change, regions are scaled. `ellipse`: regions are ellipses, and the results cover all of them.
-  // `invert`: regions are what is not filtered. They are forgotten instead of scaled, since rounded ones would show
-  // what is to be hidden.
+  // Sets where the pictures of the frames to come are. Returns the corner of such a picture in the coordinates of the
+  // held regions. These coordinates begin as the whole frame's. If the picture moves within frames of one size, held
+  // regions keep their place in the frame. If frames have another size, for example other padding, held regions keep
+  // their place in the picture. If the sizes of both change, regions are scaled. `ellipse`: regions are ellipses, and
+  // the results cover all of them. `invert`: regions are what is not filtered. They are forgotten instead of scaled,
+  // since rounded ones would show what is to be hidden.
   Pixel set_picture(const PicturePlace &place, bool ellipse, bool invert);
 
   // The first and the last of some times, or of none.
@@ -75,7 +75,7 @@ class RoiHistory {
     std::vector<Held<std::shared_ptr<const RoiMask>>> mask;
     Span everywhere;  // of frames all of which is a region
 
-    // `to_frame`: the way from the coordinates of the regions to those of the frame.
+    // `to_frame`: what moves regions into the coordinates of the frame.
     void reduce(bool ellipse, bool invert, FrameSize frame, Pixel to_frame);
   };
 

@@ -24,7 +24,7 @@
 
 namespace cudaconv::gst {
 
-// The regions that came with a frame, and its stream time. Their coordinates are those of RoiHistory.
+// The regions that came with a frame, in the coordinates of RoiHistory, and its stream time.
 struct FrameRegions {
   int64_t time = 0;
   bool is_timed = false;  // false: neither timestamp nor duration is known

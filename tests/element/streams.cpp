@@ -155,8 +155,8 @@ GST_START_TEST(frames_that_the_cpu_writes_are_held) {
 }
 GST_END_TEST;
 
-// Frames of two streams: those of the first one leave, those of the other are waited for. After many, the other one is
-// followed.
+// Frames of the first stream leave, frames of another one are waited for. After many frames the element changes over to
+// the other stream.
 GST_START_TEST(frames_of_two_streams) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
