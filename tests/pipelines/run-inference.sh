@@ -12,8 +12,8 @@ here=$(dirname "$(realpath "$0")")
 
 for element in onnxinference yolov8tensordec; do
   gst-inspect-1.0 --exists "$element" && continue
-  echo "SKIP: no element $element" >&2
-  exit 77
+  echo "1..0 # SKIP no element $element"
+  exit
 done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
