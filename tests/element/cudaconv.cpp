@@ -1713,7 +1713,7 @@ GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
   refused([](GstVideoMeta *meta) { meta->stride[0] = 31; });
   refused([](GstVideoMeta *meta) { meta->stride[1] = -15; });
   refused([](GstVideoMeta *meta) { meta->stride[0] = -32; });
-  refused([](GstVideoMeta *meta) { meta->stride[2] = -1 << 20; });
+  refused([](GstVideoMeta *meta) { meta->stride[2] = -(1 << 20); });
   refused([](GstVideoMeta *meta) { meta->stride[2] = 1 << 20; });
   refused([](GstVideoMeta *meta) { meta->offset[2] += 200; });
   refused([](GstVideoMeta *meta) { meta->width = 30; });
