@@ -24,6 +24,9 @@ namespace cudaconv::gst {
 // thread pushes frames that are done, each time that it submits one. The task then pushes frames that no other follows.
 // The sink pad's streaming thread sends serialized events, queries and caps after drain().
 //
+// Frames that leave in the order of a CUDA stream (Frame::has_left()) are never in flight here: the sink pad's
+// streaming thread enqueues their work and pushes them, once all earlier frames have been pushed.
+//
 // A flow return that the task gets from downstream is returned by the next submit() or push(), once. The frames that
 // are in flight then are dropped.
 class Flight {

@@ -145,8 +145,7 @@ Ref<GstPad> source_of(GstPad *sinkpad) {
   return pad;
 }
 
-// Calls `use` with each sink pad of the element that sends to this source pad; until it returns false. Returns whether
-// it did not.
+// Whether `use` is true for each sink pad of the element that sends to this source pad.
 template <typename Use>
 bool all_inputs(GstPad *srcpad, const Use &use) {
   GstIterator *pads = gst_pad_iterate_internal_links(srcpad);
