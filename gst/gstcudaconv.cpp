@@ -24,8 +24,8 @@
  * Rectangles of #GstCudaConv:roi count pixels of the visible picture, from the corner of its crop rectangle, and those
  * of metas pixels of the whole frame, from its corner. A buffer that holds one field counts the rows of the frame, too
  * (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches is filtered. Masks read across
- * the edges of regions. #GstCudaConv:roi-grow adds a margin. #GstCudaConv:roi-hold covers frames that a detector
- * misses. #GstCudaConv:roi-scale makes the filter as strong as the region is large.
+ * the edges of regions. #GstCudaConv:roi-grow adds a margin. #GstCudaConv:roi-scale makes the filter as strong as the
+ * region is large. An element roihold in front covers frames that a detector misses.
  *
  * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. A task of
  * the source pad pushes each frame as soon as it is done. See #GstCudaConv:frames-in-flight. Frames in system memory
@@ -87,26 +87,25 @@
 #include "gstcudaconvmetas.h"
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvpath.h"
+#include "gstcudaconvpresets.h"
 #include "gstcudaconvproperties.h"
+#include "gstcudaconvsegment.h"
 #include "gstcudaconvsession.h"
 
 using namespace cudaconv;
 using namespace cudaconv::gst;
 
-GST_DEBUG_CATEGORY(gst_cuda_conv_debug);
-GST_DEBUG_CATEGORY(gst_cuda_conv_performance);
-
 static guint stats_property;  // the id of "stats"
 
 static void announce_latency(GstCudaConv *self);
-static gboolean forward_event(GstBaseTransform *trans, GstEvent *event);
 
 struct GstCudaConvPrivate {
   explicit GstCudaConvPrivate(GstBaseTransform *trans)
-      : session(GST_ELEMENT_CAST(trans), properties),
-        flight(trans, [this, trans](const auto &context, const Error &e) { return fail_over(trans, context, e); }),
-        path(
-            trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }, forward_event) {}
+      : messages(GST_ELEMENT_CAST(trans)),
+        session(GST_ELEMENT_CAST(trans), properties, messages),
+        flight(trans, messages,
+               [this, trans](const auto &context, const Error &e) { return fail_over(trans, context, e); }),
+        path(trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }) {}
 
   std::shared_ptr<const StreamContext> fail_over(GstBaseTransform *trans, const StreamContext &context,
                                                  const Error &e) {
@@ -116,13 +115,13 @@ struct GstCudaConvPrivate {
   }
 
   Properties properties;
+  Messages messages;
   Session session;
   Flight flight;
   Path path;
   GstStructure *stats() const { return session.stats(flight.totals()); }
-  // longest_wait() and lookahead() when the last LATENCY message was posted.
-  std::atomic<GstClockTime> longest_wait{0}, lookahead{0};
-  GstFlowReturn told = GST_FLOW_OK;  // the last flow return but OK that upstream got since the start
+  std::atomic<GstClockTime> longest_wait{0};  // Session::longest_wait() when the last LATENCY message was left
+  GstFlowReturn told = GST_FLOW_OK;           // the last flow return but OK that upstream got since the start
   // Functions of the base class's pads, which ours call.
   GstPadActivateModeFunction base_activate_sink, base_activate_src;
   GstPadEventFunction base_event;
@@ -154,7 +153,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->told = GST_FLOW_OK;
   // The pipeline may have forgotten the latency that the last start announced, or still count it.
-  if (priv->longest_wait || priv->lookahead) priv->lookahead = GST_CLOCK_TIME_NONE;
+  if (priv->longest_wait) priv->longest_wait = GST_CLOCK_TIME_NONE;
   if (!guarded(trans, false, [&] { return priv->session.start(); })) return FALSE;
   const bool one_by_one = priv->properties.published()->frames_in_flight == 1;
   priv->flight.start(priv->session.device_in_use() >= 0 && !one_by_one);
@@ -191,7 +190,7 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
 }
 
 // Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
-static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+static GstFlowReturn take_event(GstPad *pad, GstObject *parent, GstEvent *event) {
   Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
   if (GST_EVENT_IS_SERIALIZED(event) && !flight.enter()) {
     gst_event_unref(event);
@@ -208,6 +207,12 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
   GST_OBJECT_UNLOCK(srcpad);
   if (stopped || flushing || flight.interrupted_since(interruptions)) return GST_FLOW_FLUSHING;
   return is_caps ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
+}
+
+static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+  const GstFlowReturn flow = take_event(pad, parent, event);
+  GST_CUDA_CONV(parent)->priv->messages.post();
+  return flow;
 }
 
 /* caps */
@@ -266,29 +271,22 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
 
 /* latency */
 
-// Posts a LATENCY message if the latency has changed since the last one. Any thread may call.
+// Leaves a LATENCY message if the latency has changed since the last one. Any thread may call.
 static void announce_latency(GstCudaConv *self) {
   GstCudaConvPrivate *priv = self->priv;
-  const GstClockTime wait = priv->session.longest_wait(), lookahead = priv->session.lookahead();
-  const bool same_wait = priv->longest_wait.exchange(wait) == wait;
-  if (priv->lookahead.exchange(lookahead) == lookahead && same_wait) return;
-  GST_DEBUG_OBJECT(
-      self, "frames wait %" GST_TIME_FORMAT " for later ones, and up to %" GST_TIME_FORMAT " where downstream blocks",
-      GST_TIME_ARGS(lookahead), GST_TIME_ARGS(wait));
-  gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
+  const GstClockTime wait = priv->session.longest_wait();
+  if (priv->longest_wait.exchange(wait) == wait) return;
+  GST_DEBUG_OBJECT(self, "frames wait up to %" GST_TIME_FORMAT " where downstream blocks", GST_TIME_ARGS(wait));
+  priv->messages.add(gst_message_new_latency(GST_OBJECT(self)));
 }
 
-// Frames wait for later ones only with roi-lookahead. The maximum includes the frames that wait in the element while
-// downstream blocks.
+// No frame waits for later ones. The maximum includes the frames that wait in the element while downstream blocks.
 static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
   if (!gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) return FALSE;
   gboolean live;
   GstClockTime min, max;
   gst_query_parse_latency(query, &live, &min, &max);
-  const GstClockTime lookahead = self->priv->session.lookahead();
-  self->priv->path.set_live_latency(live ? min : GST_CLOCK_TIME_NONE);
-  min = add_times(min, lookahead);
-  if (GST_CLOCK_TIME_IS_VALID(max)) max = add_times(max, add_times(lookahead, self->priv->session.longest_wait()));
+  if (GST_CLOCK_TIME_IS_VALID(max)) max = add_times(max, self->priv->session.longest_wait());
   gst_query_set_latency(query, live, min, max);
   return TRUE;
 }
@@ -313,7 +311,6 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
   // A serialized query must not overtake frames in flight, and after it upstream may replace the buffers that they use.
   if (direction == GST_PAD_SINK && GST_QUERY_IS_SERIALIZED(query)) {
     if (!priv->flight.enter()) return FALSE;
-    if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) priv->path.let_all_go();
     priv->flight.drain();
   }
   switch (GST_QUERY_TYPE(query)) {
@@ -375,18 +372,13 @@ static void report_last_flow(GstCudaConv *self) {
     GST_ELEMENT_FLOW_ERROR(self, flow);
 }
 
-static void look_at_event(GstBaseTransform *trans, GstEvent *event) {
-  guarded(trans, false, [&] {
-    GST_CUDA_CONV(trans)->priv->session.look_at_event(event, trans->segment);
-    return true;
-  });
-}
-
-// Handles an event that has no frames before it.
-static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
+static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   const GstEventType type = GST_EVENT_TYPE(event);
-  if (GST_EVENT_IS_SERIALIZED(event)) {
+  if (type == GST_EVENT_FLUSH_START) priv->flight.begin_flush();
+  if (type == GST_EVENT_FLUSH_STOP) {
+    priv->flight.end_flush();
+  } else if (GST_EVENT_IS_SERIALIZED(event)) {
     priv->flight.drain();
     // Downstream may flush while it holds a frame, and with it the lock that a query of the base class waits for.
     if (priv->flight.stopped() && GST_PAD_IS_ACTIVE(trans->srcpad)) {
@@ -395,29 +387,12 @@ static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
     }
   }
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
-  const guint starts = priv->session.starts();
   if (type == GST_EVENT_EOS) report_last_flow(GST_CUDA_CONV(trans));
-  look_at_event(trans, event);
-  if (priv->session.starts() != starts) {  // a handler of a message has started the element again
-    gst_event_unref(event);
-    return FALSE;
-  }
+  guarded(trans, false, [&] {
+    priv->session.look_at_event(event);
+    return true;
+  });
   return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
-}
-
-static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) priv->flight.begin_flush();
-  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
-    priv->path.flush();
-    priv->flight.end_flush();
-    // Downstream gets the event first: a handler of a report may stop the element.
-    const Ref<GstEvent> kept(gst_event_ref(event));
-    const gboolean done = GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
-    look_at_event(trans, kept.get());
-    return done;
-  }
-  return GST_EVENT_IS_SERIALIZED(event) ? priv->path.take_event(event) : forward_event(trans, event);
 }
 
 // Corrects the number of frames in QOS messages: the base class only counts those that it pushes itself.
@@ -452,13 +427,8 @@ static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *propert
 }
 
 static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
-  Properties &properties = GST_CUDA_CONV(object)->priv->properties;
-  if (guarded(object, true, [&] { return properties.answers_probe(n_pspecs, pspecs); })) return;
-  std::vector<GParamSpec *> more =
-      guarded(object, std::vector<GParamSpec *>(), [&] { return properties.publish(object, pspecs[0]); });
+  GST_CUDA_CONV(object)->priv->properties.publish();
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
-  if (!more.empty())
-    G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, static_cast<guint>(more.size()), more.data());
 }
 
 static void install_stats(GObjectClass *object_class) {
@@ -477,11 +447,7 @@ static void install_stats(GObjectClass *object_class) {
    * - `bytes-staged` (guint64): uploaded or downloaded bytes that the CPU also copied, from or to memory that the GPU
    * cannot access
    * - `failovers` (guint): times that the CPU took over from a failed GPU
-   * - `frames-marked`, `frames-unmarked` (guint64): frames with #GstCudaConv:roi-meta that left with and without a
-   * meta's region in force
-   * - `frames-early` (guint64): frames that left before #GstCudaConv:roi-lookahead was over, since upstream had too few
-   * buffers, sent no frame for five seconds, or sent frames too late
-   * - `regions` (guint64): regions in the metas of frames that left
+   * - `regions` (guint64): regions in the metas of the frames, with #GstCudaConv:roi-meta
    * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
    */
   g_object_class_install_property(
@@ -489,7 +455,7 @@ static void install_stats(GObjectClass *object_class) {
       g_param_spec_boxed(
           "stats", "Statistics",
           "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, bytes-downloaded, "
-          "bytes-staged, failovers, frames-marked, frames-unmarked, frames-early, regions, regions-by-type",
+          "bytes-staged, failovers, regions, regions-by-type",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 
@@ -498,9 +464,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
   GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS(klass);
 
-  GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
-  GST_DEBUG_CATEGORY_GET(gst_cuda_conv_performance, "GST_PERFORMANCE");
-
+  init_debug();
   object_class->finalize = [](GObject *object) {
     delete GST_CUDA_CONV(object)->priv;
     G_OBJECT_CLASS(parent_class)->finalize(object);
@@ -554,16 +518,22 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->transform_meta = [](GstBaseTransform *trans, GstBuffer *output, GstMeta *meta,
                                    GstBuffer *input) -> gboolean {
     const std::shared_ptr<const StreamContext> context = GST_CUDA_CONV(trans)->priv->session.context();
-    return keeps_meta(meta->info->api) && !(context && copy_moved_meta(output, meta, input, context->info));
+    // If that fails, the output has the other metas with regions.
+    return keeps_meta(meta->info->api) &&
+           !(context && guarded(trans, true, [&] { return copy_moved_meta(output, meta, input, context->info); }));
   };
   trans_class->submit_input_buffer = [](GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
-    return GST_CUDA_CONV(trans)->priv->path.take(is_discont, Ref<GstBuffer>(input));
+    GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
+    const GstFlowReturn flow = priv->path.take(is_discont, Ref<GstBuffer>(input));
+    if (flow != GST_FLOW_OK) priv->messages.post();
+    return flow;
   };
   trans_class->generate_output = [](GstBaseTransform *trans, GstBuffer **outbuf) {
     GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
     *outbuf = nullptr;
     const GstFlowReturn flow = priv->path.send();
     if (flow != GST_FLOW_OK) priv->told = flow;
+    priv->messages.post();
     return flow;
   };
   // Never called, but must be set: the base class takes an element without it for one that only works in place.

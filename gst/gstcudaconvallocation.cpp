@@ -142,8 +142,7 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Dow
   Device *device = cuda ? needs.device.get() : nullptr;
   if (need_pool && (device || !cuda)) {
     // Downstream holds upstream's buffers, too, where frames are filtered in place.
-    const guint held =
-        (needs.frames > 1 ? needs.frames : 0) + needs.waiting + (needs.in_place ? downstream.buffers : 0);
+    const guint held = (needs.frames > 1 ? needs.frames : 0) + (needs.in_place ? downstream.buffers : 0);
     const Count count = {held ? held + 1 : 0, 0};
     const Ref<GstAllocator> allocator(!cuda && needs.pinned ? new_pinned_allocator(needs.device) : nullptr);
     const Ref<GstBufferPool> pool = new_pool(device);

@@ -19,7 +19,6 @@ struct AllocationNeeds {
   std::shared_ptr<Device> device;  // whose memory CUDA caps stand for; nullptr: there is none
   bool pinned;                     // `device` copies from and to system memory, which should be pinned for it
   guint frames;                    // how many frames may be in flight, each with its own buffers; 1: none is
-  guint waiting;                   // how many frames wait for later ones before that, by roi-lookahead
   bool regions;                    // regions come with the frames, as metas
   bool in_place;                   // frames are filtered in place, if their buffers allow it
   bool crop;                       // upstream may leave cropping to the element

@@ -10,9 +10,11 @@
 #include <climits>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "gstcudaconvformat.h"
 #include "gstcudaconvref.h"
@@ -160,6 +162,17 @@ Labels detected_labels(const Mtd &mtd) {
   return labels;
 }
 
+// The id that a tracker has given to a detection; 0 where there is none.
+int64_t tracked_id(const Mtd &detection) {
+  guint64 id = 0;
+  for_each_related(detection, gst_analytics_tracking_mtd_get_mtd_type(), [&](const Mtd &tracking) {
+    GstClockTime first, last;
+    gboolean lost;
+    gst_analytics_tracking_mtd_get_info(&tracking, &id, &first, &last, &lost);
+  });
+  return static_cast<int64_t>(id);
+}
+
 // Returns false where the detection has no place.
 bool locate(const Mtd &detection, Region *region) {
   gfloat confidence;
@@ -208,7 +221,7 @@ void add_keypoints(const Mtd &group, const WantedLabels &wanted, RoiList *list, 
   if (!wanted.take(labels)) return;
   if (left == right && top == bottom)
     return filter_whole("frames come with keypoints that are all at one place, and are filtered whole", list, trouble);
-  list->region.push_back(around(left, top, right, bottom));
+  list->add(around(left, top, right, bottom), labels);
 }
 
 bool is_in_a_group(const Mtd &keypoint) {
@@ -292,7 +305,7 @@ std::vector<const char *> find_names(const Mtd &segmentation) {
 struct Extent {
   guint16 value = 0;
   int left = INT_MAX, top = INT_MAX, right = 0, bottom = 0;
-  bool wanted = false;
+  std::shared_ptr<const Labels> labels;  // nullptr: not wanted
 
   void add(int x, int y) {
     left = std::min(left, x);
@@ -314,18 +327,19 @@ class WantedValues {
     add_tag(segmentation, &detected_);
   }
 
-  bool wants(guint value) {
+  // The labels of a value; nullptr where it is not wanted.
+  std::shared_ptr<const Labels> take(guint value) {
     const char *const name = names_[value];
     const bool background = is_background(value, name);
-    if (!wanted_.with_background && background) return false;
+    if (!wanted_.with_background && background) return nullptr;
     Labels labels = background ? Labels() : detected_;
     if (name) labels.push_back(name);
     labels.push_back(std::to_string(value));
-    if (!wanted_.wants(labels)) return false;
+    if (!wanted_.wants(labels)) return nullptr;
     // A detection counts once, also with several values in its mask.
     if (background || detected_.empty() || !counted_) wanted_.count(labels);
     counted_ |= !background;
-    return true;
+    return std::make_shared<const Labels>(std::move(labels));
   }
 
  private:
@@ -345,14 +359,14 @@ std::vector<Extent> find_extents(const Values &values, WantedValues *wanted) {
       if (!extent) {
         extent.emplace();
         extent->value = at[-1];
-        extent->wanted = wanted->wants(extent->value);
+        extent->labels = wanted->take(extent->value);
       }
       extent->add(x, y);
     }
   }
   std::vector<Extent> found;
   for (const std::optional<Extent> &extent : of)
-    if (extent && extent->wanted) found.push_back(*extent);
+    if (extent && extent->labels) found.push_back(*extent);
   return found;
 }
 
@@ -374,6 +388,7 @@ Pixels widen(int *begin, int *end, int samples, int length) {
 template <typename IsMember>
 std::shared_ptr<const RoiMask> cut_out(const Values &values, const Region &box, Extent extent, const IsMember &member) {
   auto result = std::make_shared<RoiMask>();
+  result->labels = extent.labels;
   const auto side = [](gint64 samples, gint64 length, gint64 of) { return (samples * length + of - 1) / of; };
   result->shorter_side = static_cast<int>(std::min(side(extent.right - extent.left, box.width, values.width),
                                                    side(extent.bottom - extent.top, box.height, values.height)));
@@ -434,7 +449,7 @@ bool add_segmentation(const Mtd &segmentation, const WantedLabels &wanted, RoiLi
         "the rows of a segmentation mask are not where its GstVideoMeta says, as by yolosegv8tensordec before "
         "GStreamer "
         "1.30: its rectangle is filtered whole";
-    list->region.push_back(box);
+    list->add(box, detected, 0, Cover::Joined);
     return true;
   }
   Values values;
@@ -468,7 +483,8 @@ Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_u
 
 void add_detection(const Mtd &detection, const WantedLabels &wanted, RoiList *list) {
   Region region;
-  if (locate(detection, &region) && wanted.take(own_labels(detection))) list->region.push_back(region);
+  const Labels labels = own_labels(detection);
+  if (locate(detection, &region) && wanted.take(labels)) list->add(region, labels, tracked_id(detection));
 }
 
 // Whether an mtd marks no part of the picture by itself: what it says is about others.
@@ -535,7 +551,7 @@ std::vector<LabelledRegion> rectangles_of(const GstMeta *meta, FrameSize frame) 
     Region region = {0, 0, frame.width, frame.height};
     if (type == gst_analytics_od_mtd_get_mtd_type()) {
       if (!locate(mtd, &region)) return;
-      region = rescaled(region, frame, frame, false);
+      region = rescaled(region, frame, frame);
     }
 #ifdef CUDACONV_ANALYTICS_MASKS
     if (type == gst_analytics_segmentation_mtd_get_mtd_type()) mask_of(mtd, &region);

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "gstcudaconvroishape.h"
+#include "regions/shapes.h"
 
 namespace cudaconv::gst {
 
-// The metas that this build understands, for the documentation of roi-meta.
+// The metas that this build understands, for the documentation.
 #if defined(CUDACONV_ANALYTICS_KEYPOINTS)
 #define CUDACONV_ROI_METAS                                                                 \
   "GstVideoRegionOfInterestMeta, and of GstAnalyticsRelationMeta GstAnalyticsODMtd, also " \
@@ -30,9 +30,6 @@ namespace cudaconv::gst {
 #else
 #define CUDACONV_ROI_METAS "GstVideoRegionOfInterestMeta"
 #endif
-
-// The names of a detection, the usual one first; often there is none.
-using Labels = std::vector<std::string>;
 
 // Selects the detections, and the values of segmentation masks, that are regions.
 struct WantedLabels {
@@ -54,9 +51,8 @@ GType analytics_meta_api();
 // - the rectangle of each detection, but not where a mask is related to it. Its labels are its type, its semantic tag,
 //   the most probable classes that are related to it, and the tags of its groups;
 // - each value of a segmentation mask as one mask, or all values as one mask if they are many. A value has the labels
-// of
-//   the detection that is related to the mask, the name of its class, from the classes that are related to the mask,
-//   and its number in decimal. Values with the class "background" and value 0 without a class are background;
+//   of the detection that is related to the mask, the name of its class, from the classes that are related to the
+//   mask, and its number in decimal. Values with the class "background" and value 0 without a class are background;
 // - a rectangle around each group of keypoints.
 // All of the frame becomes a region where there is anything else, such as tensors that nothing has decoded. `trouble`
 // then receives a sentence for the user.

@@ -67,10 +67,6 @@ class BackendInContext : public Backend {
     CurrentContext current(context_->gst.get());
     backend_->retire(ticket);
   }
-  bool is_done(Ticket ticket) const override {
-    CurrentContext current(context_->gst.get());
-    return backend_->is_done(ticket);
-  }
   Method method_of(const Plan &plan) const override { return backend_->method_of(plan); }  // asks no device
   BackendStats stats() const override { return backend_->stats(); }
 

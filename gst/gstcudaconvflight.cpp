@@ -2,25 +2,16 @@
 #include "gstcudaconvflight.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "gstcudaconvmessages.h"
+#include "gstcudaconvsegment.h"
+#include "gstcudaconvtask.h"
 
 namespace cudaconv::gst {
 
-namespace {
-
-// Frames come fast where the mean time between them is below this, in microseconds: to wake a thread for each would
-// cost more than to filter it. A pause counts as kPause at most: the next frames are slow ones, and soon forgotten.
-constexpr double kFastPace = 50, kPause = 1000;
-constexpr double kPaceWeight = 1.0 / 16;  // of the latest time in the mean
-// How long a frame may then wait for the next one to come, before the task pushes it.
-constexpr std::chrono::milliseconds kWatch{1};
-
-}  // namespace
-
-Flight::Flight(GstBaseTransform *trans, FailOver fail_over) : trans_(trans), fail_over_(std::move(fail_over)) {}
+Flight::Flight(GstBaseTransform *trans, Messages &messages, FailOver fail_over)
+    : trans_(trans), messages_(messages), fail_over_(std::move(fail_over)) {}
 
 // ---- Starting and stopping ------------------------------------------------------------------------------------------
 
@@ -59,30 +50,22 @@ bool Flight::interrupted_since(guint number) const {
 void Flight::resume(bool by_source_pad) {
   {
     std::lock_guard<std::recursive_mutex> starting(starting_);
-    bool start_task;
+    bool starts;
     {
       std::lock_guard<std::mutex> guard(lock_);
       stopped_ = false;
       flow_ = GST_FLOW_OK;
       source_is_active_ |= by_source_pad;
-      start_task = wants_task_ && !runs_task_ && !halts_ && source_is_active_;
-      if (start_task) runs_task_ = true;
+      starts = wants_task_ && !runs_task_ && !halts_ && source_is_active_;
+      if (starts) runs_task_ = true;
     }
     const auto run = [](gpointer flight) { static_cast<Flight *>(flight)->wait_for_frame(); };
-    if (start_task && !gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this, nullptr)) forget_task();
+    if (starts && !start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this)) {
+      std::lock_guard<std::mutex> guard(lock_);
+      runs_task_ = false;  // frames go one by one
+    }
   }
   set_pool_flushing();
-}
-
-// Drops a task for which the system has no thread: to wait for its end would take for ever. Frames go one by one.
-void Flight::forget_task() {
-  GstPad *const pad = GST_BASE_TRANSFORM_SRC_PAD(trans_);
-  GST_OBJECT_LOCK(pad);
-  const Ref<GstTask> task(std::exchange(GST_PAD_TASK(pad), nullptr));
-  GST_OBJECT_UNLOCK(pad);
-  gst_task_stop(task.get());  // a thread may take it later, and ends at once
-  std::lock_guard<std::mutex> guard(lock_);
-  runs_task_ = false;
 }
 
 void Flight::halt(bool by_source_pad) {
@@ -166,19 +149,12 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   GstFlowReturn flow;
   {
     std::unique_lock<std::mutex> guard(lock_);
-    const guint before = interruptions_;
     if (!runs_task_) most = 1;
     if (most <= 1) frame->may_leave = false;
-    note_pace();
-    if (most > 1) land_finished(guard, most);
     // This frame is pushed from here, so all others must be out: frames of an engine that has failed may be in flight.
     const auto ready = [&] { return most > 1 ? on_device_ < most : frames_.empty() && !landing_; };
     changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
     if (stopped_) return GST_FLOW_FLUSHING;
-    if (interruptions_ != before) {  // by a pad probe in land_finished(): the frame came before
-      lost_ = true;
-      return GST_FLOW_OK;
-    }
     flow = flow_;
   }
   if (flow != GST_FLOW_OK) return take_flow();
@@ -222,7 +198,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
       place.front() = std::move(frame);
       frames_.splice(frames_.end(), place);
     }
-    if (!watches_ || !comes_fast()) submitted_.notify_one();
+    submitted_.notify_one();
   }
   if (!in_time) land(std::move(frame), true);
   return ordered ? push_now(std::move(ordered)) : GST_FLOW_OK;
@@ -234,26 +210,6 @@ void Flight::wait_for_earlier() {
   changed_.wait(guard, [this] { return stopped_ || unpushed_ == 0; });
 }
 
-bool Flight::comes_fast() const {
-  return pace_ < kFastPace;
-}
-
-// Notes how fast frames come. Call with lock_ held.
-void Flight::note_pace() {
-  const gint64 now = g_get_monotonic_time();
-  submissions_++;
-  const gint64 time = now - std::exchange(submitted_at_, now);
-  pace_ += kPaceWeight * (std::min<double>(time, kPause) - pace_);
-}
-
-// Where frames come fast, pushes those that are done. The latest frame stays: the GPU is rarely done with it. Where
-// `most` are on the device, waits for the oldest. Call with lock_ held.
-void Flight::land_finished(std::unique_lock<std::mutex> &guard, guint most) {
-  while (comes_fast() && !landing_ && frames_.size() >= 2 && !stopped_ && flow_ == GST_FLOW_OK &&
-         (on_device_ >= most || frames_.front()->is_done()))
-    land_first(guard);
-}
-
 GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
   drain();
   if (stopped_) return GST_FLOW_FLUSHING;
@@ -263,14 +219,7 @@ GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
 
 void Flight::drain() {
   std::unique_lock<std::mutex> guard(lock_);
-  pace_ = std::max(pace_, kFastPace);
-  submitted_.notify_one();
   changed_.wait(guard, [this] { return stopped_ || !runs_task_ || (frames_.empty() && !landing_); });
-}
-
-void Flight::keep_flow(GstFlowReturn flow) {
-  if (flow != GST_FLOW_OK) drain();
-  note_flow(flow);
 }
 
 void Flight::forget_eos() {
@@ -291,17 +240,13 @@ GstFlowReturn Flight::take_flow() {
 // ---- The task of the source pad -------------------------------------------------------------------------------------
 
 void Flight::wait_for_frame() {
-  std::unique_lock<std::mutex> guard(lock_);
-  submitted_.wait(guard, [this] { return halts_ || (!frames_.empty() && !landing_); });
-  while (comes_fast() && !halts_ && !stopped_) {
-    const guint latest = submissions_;
-    watches_ = true;
-    submitted_.wait_for(guard, kWatch, [this] { return halts_ || stopped_ || !comes_fast(); });
-    watches_ = false;
-    if (submissions_ == latest) break;
+  {
+    std::unique_lock<std::mutex> guard(lock_);
+    submitted_.wait(guard, [this] { return halts_ || (!frames_.empty() && !landing_); });
+    if (halts_) return;  // halt() drops the frames that are left
+    land_first(guard);
   }
-  if (halts_ || frames_.empty() || landing_) return;  // halt() drops the frames that are left
-  land_first(guard);
+  messages_.post();
 }
 
 // Takes the oldest frame in flight and lands it. Call with lock_ held, which is not held meanwhile.
@@ -317,7 +262,7 @@ void Flight::land_first(std::unique_lock<std::mutex> &guard) {
   if (--landing_ == 0) lander_ = {};
   if (pushes) unpushed_--;  // by land(), not by submit()
   changed_.notify_all();
-  if (!watches_) submitted_.notify_one();
+  submitted_.notify_one();
 }
 
 // Waits until a frame in flight is complete, and pushes its output if submit() has not. `drop`: discards the frame.

@@ -14,15 +14,15 @@
 #include <mutex>
 #include <thread>
 
+#include "gstcudaconvmessages.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
 
 // Threads: the sink pad's streaming thread submits frames. Where one frame at a time may be on the device, that thread
 // also waits for it and pushes it. Where several may be, a task of the source pad waits for them in order and pushes
-// each when it is done. So no frame waits for the next one to arrive. Where frames come fast, the sink pad's streaming
-// thread pushes frames that are done, each time that it submits one. The task then pushes frames that no other follows.
-// The sink pad's streaming thread sends serialized events, queries and caps after drain().
+// each when it is done. So no frame waits for the next one to arrive. The sink pad's streaming thread sends serialized
+// events, queries and caps after drain().
 //
 // Frames that leave in the order of a CUDA stream (Frame::has_left()) are never in flight here: the sink pad's
 // streaming thread enqueues their work and pushes them, once all earlier frames have been pushed.
@@ -35,7 +35,8 @@ class Flight {
   // if there is none. Called on either thread.
   using FailOver = std::function<std::shared_ptr<const StreamContext>(const StreamContext &, const Error &)>;
 
-  Flight(GstBaseTransform *trans, FailOver fail_over);
+  // The task posts `messages` after each frame.
+  Flight(GstBaseTransform *trans, Messages &messages, FailOver fail_over);
 
   // Call await_start() before the sink pad becomes active, then start() unless the element cannot start, and
   // end_start() when the pad is active. start() resets the counts. `with_task`: several frames may be in flight.
@@ -72,9 +73,6 @@ class Flight {
   // Waits until all frames have been pushed and nothing is left on the device, or until a flush or halt(). A flow
   // return other than OK is kept for the next submit() or push(), the first one where there are several.
   void drain();
-  // Keeps a flow return for the next submit() or push(), unless it is OK or there is one already. The frames in flight
-  // come out first. Any thread but the task may call.
-  void keep_flow(GstFlowReturn flow);
   // Returns the flow return that was kept, once. Where there is one, waits until the frames in flight are dropped.
   GstFlowReturn take_flow();
   // Forgets a flow return of GST_FLOW_EOS, since a new segment or stream begins.
@@ -99,11 +97,7 @@ class Flight {
   enum class Start { Stopped, Awaited, Done };
 
   void set_start(Start start);
-  void forget_task();
   void wait_for_earlier();
-  void note_pace();
-  bool comes_fast() const;
-  void land_finished(std::unique_lock<std::mutex> &guard, guint most);
   void land_first(std::unique_lock<std::mutex> &guard);
   void wait_for_frame();
   GstFlowReturn filter(Frame &frame, bool submitted, bool waits);
@@ -116,6 +110,7 @@ class Flight {
   void set_pool_flushing();
 
   GstBaseTransform *const trans_;
+  Messages &messages_;
   const FailOver fail_over_;
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
   std::atomic<guint> interruptions_{0};
@@ -134,10 +129,6 @@ class Flight {
   std::list<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
   guint on_device_ = 0;                       // frames submitted and not yet retired
   guint unpushed_ = 0;                        // frames in flight whose output is still to be pushed
-  gint64 submitted_at_ = 0;                   // when the latest frame came, of g_get_monotonic_time()
-  guint submissions_ = 0;                     // how many frames have come, for a task that watches
-  double pace_ = 100;                         // mean microseconds between frames
-  bool watches_ = false;                      // the task wakes by itself
   guint landing_ = 0;                         // frames that threads have taken from frames_ and are completing
   std::thread::id lander_;                    // the thread that took the latest of them
   bool wants_task_ = false, runs_task_ = false;

@@ -2,10 +2,19 @@
 #include "gstcudaconvmessages.h"
 
 #include <new>
+#include <utility>
 
 #include "gstcudaconvframe.h"
 
+GST_DEBUG_CATEGORY(gst_cuda_conv_debug);
+GST_DEBUG_CATEGORY(gst_cuda_conv_performance);
+
 namespace cudaconv::gst {
+
+void init_debug() {
+  GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
+  GST_DEBUG_CATEGORY_GET(gst_cuda_conv_performance, "GST_PERFORMANCE");
+}
 
 void post_error(GstElement *element, const std::exception &e) {
   if (const auto *error = dynamic_cast<const Error *>(&e)) {
@@ -32,6 +41,34 @@ void post_error(GstElement *element, const std::exception &e) {
   } else {
     GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("%s", e.what()), (nullptr));
   }
+}
+
+void Messages::add(GstMessage *message) {
+  std::lock_guard<std::mutex> guard(lock_);
+  g_queue_push_tail(&messages_, message);
+  some_ = true;
+}
+
+void Messages::warn(const std::string &text, const std::string &debug) {
+  warn(GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, text, debug);
+}
+
+void Messages::warn(GQuark domain, int code, const std::string &text, const std::string &debug) {
+  g_autoptr(GError) error = g_error_new_literal(domain, code, text.c_str());
+  g_autofree gchar *path = gst_object_get_path_string(GST_OBJECT(element_));
+  GST_WARNING_OBJECT(element_, "%s", text.c_str());
+  add(gst_message_new_warning(GST_OBJECT(element_), error, (std::string(path) + ":\n" + debug).c_str()));
+}
+
+void Messages::post() {
+  if (!some_.exchange(false)) return;
+  GQueue messages;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    messages = std::exchange(messages_, GQueue(G_QUEUE_INIT));
+  }
+  while (gpointer message = g_queue_pop_head(&messages))
+    gst_element_post_message(element_, static_cast<GstMessage *>(message));
 }
 
 }  // namespace cudaconv::gst

@@ -5,7 +5,10 @@
 
 #include <gst/gst.h>
 
+#include <atomic>
 #include <exception>
+#include <mutex>
+#include <string>
 
 #include "error.h"
 
@@ -15,9 +18,37 @@ GST_DEBUG_CATEGORY_EXTERN(gst_cuda_conv_performance);
 
 namespace cudaconv::gst {
 
+// Makes the debug categories. May be called several times.
+void init_debug();
+
 // Posts an error message for an exception; for an Error with the file and line that threw it. Nothing for
 // Error{Cancelled}.
 void post_error(GstElement *element, const std::exception &e);
+
+// Messages that wait until they can be posted with nothing held: a handler may call into the element. Any thread may
+// call.
+class Messages {
+ public:
+  explicit Messages(GstElement *element) : element_(element) {}
+  ~Messages() { g_queue_clear_full(&messages_, reinterpret_cast<GDestroyNotify>(gst_message_unref)); }
+  Messages(const Messages &) = delete;
+  Messages &operator=(const Messages &) = delete;
+
+  // Transfer full. Throws nothing.
+  void add(GstMessage *message);
+  // Adds a warning about settings. `debug`: for the log of gst-launch-1.0.
+  void warn(const std::string &text, const std::string &debug);
+  // Adds a warning with this error domain and code.
+  void warn(GQuark domain, int code, const std::string &text, const std::string &debug);
+  // Posts all, in their order. To be called at the end of each function that GStreamer calls.
+  void post();
+
+ private:
+  GstElement *const element_;
+  std::atomic<bool> some_{false};
+  std::mutex lock_;  // guards messages_
+  GQueue messages_ = G_QUEUE_INIT;
+};
 
 // Calls `f` and returns what it returns. No exception may reach GStreamer, which is C: it is posted as an error
 // message, and `otherwise` is returned.

@@ -2,21 +2,12 @@
 #include "gstcudaconvmetas.h"
 
 #include "gstcudaconvanalytics.h"
-#include "gstcudaconvroi.h"
+#include "gstcudaconvroimetas.h"
+#include "gstroiholdmeta.h"
 
 namespace cudaconv::gst {
 
 namespace {
-
-// A GstVideoRegionOfInterestMeta begins in the picture: its coordinates are unsigned. nullptr where nothing is left.
-GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &region) {
-  const gint64 left = std::max(region.x, 0), top = std::max(region.y, 0);
-  const gint64 width = gint64{region.x} + region.width - left, height = gint64{region.y} + region.height - top;
-  if (width <= 0 || height <= 0) return nullptr;
-  return gst_buffer_add_video_region_of_interest_meta_id(buffer, type, static_cast<guint>(left),
-                                                         static_cast<guint>(top), static_cast<guint>(width),
-                                                         static_cast<guint>(height));
-}
 
 void copy_roi_meta(GstBuffer *output, const GstVideoRegionOfInterestMeta &meta, Pixel by) {
   GstVideoRegionOfInterestMeta *copy = add_roi_meta(output, meta.roi_type, moved(region_of(meta), by));
@@ -45,6 +36,10 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   if (place.corner.x == 0 && place.corner.y == 0) return false;
   if (api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE) {
     copy_roi_meta(output, *reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta), Pixel{} - place.corner);
+    return true;
+  }
+  if (api == held_regions_api()) {
+    set_held_regions(output, moved(*get_held_regions(input), Pixel{} - place.corner));
     return true;
   }
   if (api != analytics_meta_api()) return false;

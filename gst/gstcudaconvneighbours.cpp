@@ -88,29 +88,11 @@ namespace {
 
 // Elements that neither read nor write pixels. Some pass an ALLOCATION query on, and with it what it announces.
 constexpr const char *kTransparent[] = {
-    "capsfilter",
-    "capssetter",
-    "clocksync",
-    "concat",
-    "cudaconv",
-    "errorignore",
-    "funnel",
-    "identity",
-    "input-selector",
-    "multiqueue",
-    "output-selector",
-    "progressreport",
-    "queue",
-    "queue2",
-    "streamsynchronizer",
-    "taginject",
-    "tee",
-    "valve",
-    "videoconvert",
-    "videoconvertscale",
-    "videorate",
-    "videoscale",
-    "watchdog",
+    "capsfilter",         "capssetter",     "clocksync",  "concat",         "cudaconv",
+    "errorignore",        "funnel",         "identity",   "input-selector", "multiqueue",
+    "output-selector",    "progressreport", "queue",      "queue2",         "roihold",
+    "streamsynchronizer", "taginject",      "tee",        "valve",          "videoconvert",
+    "videoconvertscale",  "videorate",      "videoscale", "watchdog",
 };
 
 bool is_transparent(GstElement *element) {

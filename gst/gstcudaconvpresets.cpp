@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// GstPreset: named settings in files, such as presets/GstCudaConv.prs.
-#include <cstring>
+#include "gstcudaconvpresets.h"
 
-#include "gstcudaconvproperties.h"
+#include <cstring>
 
 namespace cudaconv::gst {
 

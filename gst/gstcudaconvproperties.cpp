@@ -241,8 +241,8 @@ constexpr Property kProperties[] = {
      * GstCudaConv:roi-meta:
      *
      * Detectors and trackers attach regions to buffers as metas. A buffer without regions is only copied, unless
-     * #GstCudaConv:roi-unmarked or #GstCudaConv:roi-invert is set. Detections may be rotated about their centre,
-     * clockwise on the screen.
+     * #GstCudaConv:roi-invert is set. Detections may be rotated about their centre, clockwise on the screen. The meta
+     * of an element roihold takes the place of all others.
      *
      * Each value of a segmentation mask is one region. If there are more than 64 values, or if they overlap much, all
      * values form one region. The background is no region: value 0, unless its class has another name than
@@ -262,58 +262,6 @@ constexpr Property kProperties[] = {
                         "Enlarge each region by this fraction of its width left and right, and of its height above and "
                         "below. Segmentation masks grow by this fraction of the region's shorter side.",
                         kAnimated, 0, 4),
-    /**
-     * GstCudaConv:roi-hold:
-     *
-     * All regions of the frames within this time are in force together, without tracking. A frame without a timestamp
-     * follows the previous frame by its duration. A flush and the next start forget all regions. So does a segment in
-     * which frames have other stream times and, with #GstCudaConv:roi-invert, another frame size.
-     *
-     * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth
-     * of the time, neighbours are joined to one region that covers both. With #GstCudaConv:roi-invert some are dropped
-     * instead. More is filtered, never less.
-     */
-    property<ROI(hold)>("roi-hold", "Time to hold regions",
-                        "With roi-meta, nanoseconds that each region stays in force after its last frame, to cover "
-                        "frames that a detector misses",
-                        kPlaying),
-    /**
-     * GstCudaConv:roi-lookahead:
-     *
-     * Covers an object from this time before its first detection. Each frame waits in the element, in its own memory,
-     * until a frame comes that is later by this time. With #GstCudaConv:roi-hold, the filter covers the regions of all
-     * frames from roi-hold before a frame to roi-lookahead after it, both ends included, in stream time.
-     *
-     * The element adds the time to its latency, and asks upstream for more buffers accordingly. If upstream has too
-     * few, the oldest frame leaves early, with the regions known so far: `frames-early` of #GstCudaConv:stats counts
-     * these frames, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
-     */
-    property<ROI(lookahead)>("roi-lookahead", "Time to look ahead",
-                             "With roi-meta, nanoseconds that each region is in force before its first frame. Frames "
-                             "are delayed by this time.",
-                             kPlaying),
-    /**
-     * GstCudaConv:roi-unmarked:
-     *
-     * A region of a meta is in force in its own frame and for the times of #GstCudaConv:roi-hold and
-     * #GstCudaConv:roi-lookahead. Regions outside the picture do not count, nor do the regions of #GstCudaConv:roi. A
-     * gap event replaces each dropped frame.
-     */
-    enumeration<kRoiUnmarkedNames, ROI(unmarked)>(
-        "roi-unmarked", "Frames without regions",
-        "With roi-meta, handling of frames for which no region of a meta is in force"),
-    /**
-     * GstCudaConv:roi-report:
-     *
-     * The structure of the message, `cudaconv-regions`, has the fields `frames-marked`, `frames-unmarked`,
-     * `frames-early`, `regions` and `regions-by-type` of #GstCudaConv:stats, counted since the previous message. Its
-     * field `stream-time` (guint64) is the start of the counts. A flush, another segment and the end of a segment or of
-     * the stream end the counts early.
-     */
-    property<ROI(report)>("roi-report", "Report regions",
-                          "With roi-meta, post an element message cudaconv-regions for each second of stream time, "
-                          "with counts of frames and regions",
-                          kPlaying),
     /**
      * GstCudaConv:roi-scale:
      *
@@ -396,7 +344,7 @@ std::string why_without_effect(const std::string &property, const Settings &s) {
     return std::find(names.begin(), names.end(), property) != names.end();
   };
   const bool by_roi = is_one_of({"roi-grow", "roi-scale", "roi-shape", "roi-invert"});
-  const bool by_metas = is_one_of({"roi-type", "roi-hold", "roi-lookahead", "roi-unmarked", "roi-report"});
+  const bool by_metas = is_one_of({"roi-type"});
   if (!s.roi.meta && (by_metas || (by_roi && s.roi.rectangles.empty())))
     return property + " has no effect without " + (by_roi ? "roi or " : "") + "roi-meta";
   return is_scale && s.roi.invert ? "roi-scale has no effect with roi-invert=true" : "";
@@ -422,27 +370,10 @@ bool Properties::has_effect(const std::string &name) const {
          why_without_effect(name, published()->settings).empty();
 }
 
-// Publishes only if no g_object_set() is under way. Notifying `spec` finds this out: GObject queues the notification
-// while any thread is within a g_object_set() on the object; otherwise it dispatches at once, to answers_probe(). A
-// queued notification is dispatched at the end of that other call, which brings it here. Threads that begin to set
-// properties meanwhile wait for the lock.
-std::vector<GParamSpec *> Properties::publish(GObject *object, GParamSpec *spec) {
+void Properties::publish() {
   std::lock_guard<std::mutex> guard(lock_);
-  nobody_sets_ = false;
-  dispatched_.clear();
-  probe_ = spec;
-  prober_ = std::this_thread::get_id();
-  g_object_notify_by_pspec(object, spec);
-  prober_ = std::thread::id();
-  if (nobody_sets_) published_ = staged_;
-  return dispatched_;
-}
-
-bool Properties::answers_probe(guint count, GParamSpec **specs) {
-  if (prober_.load() != std::this_thread::get_id()) return false;
-  nobody_sets_ = true;
-  if (count != 1 || specs[0] != probe_) dispatched_.assign(specs, specs + count);
-  return true;
+  published_ = staged_;
+  serial_ = published_->serial;
 }
 
 std::shared_ptr<const Configuration> Properties::published() const {

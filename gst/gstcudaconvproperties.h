@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gstcudaconvstream.h"
@@ -43,11 +42,8 @@ std::string why_without_effect(const std::string &property, const Settings &sett
 // Installs all properties but "stats", with ids from 1. Returns the id for "stats".
 guint install_properties(GObjectClass *klass);
 
-// Sets the functions of GstPreset, the element's interface.
-void init_presets(gpointer iface, gpointer);
-
-// The values of one element's properties. Changes are staged, and published together when every g_object_set() under
-// way has ended. So no frame is filtered with a part of one call's changes. Any thread may call.
+// The values of one element's properties. Changes are staged, and published together at the end of a g_object_set(). So
+// no frame is filtered with a part of one call's changes. Any thread may call.
 class Properties {
  public:
   // For GObject's set_property and get_property, which GObject calls with ids of install_properties().
@@ -58,23 +54,16 @@ class Properties {
   // there is no such property.
   bool has_effect(const std::string &name) const;
 
-  // For GObject's dispatch_properties_changed, called once for each g_object_set(), on the thread whose call ends last.
-  // Publishes the staged values. If another g_object_set() has begun meanwhile, that call publishes them at its end.
-  // `spec` is one of the properties that are being dispatched. Returns further properties that are to be dispatched.
-  std::vector<GParamSpec *> publish(GObject *object, GParamSpec *spec);
-  // Whether publish() has caused this dispatch to probe for a g_object_set() under way. If so, dispatch nothing.
-  bool answers_probe(guint count, GParamSpec **specs);
+  // Publishes the staged values. For GObject's dispatch_properties_changed, called once for each g_object_set().
+  void publish();
 
   std::shared_ptr<const Configuration> published() const;  // what frames are filtered with
+  guint serial() const { return serial_; }                 // of published()
 
  private:
   mutable std::mutex lock_;
   std::shared_ptr<const Configuration> staged_ = std::make_shared<const Configuration>(), published_ = staged_;
-  // Used by publish() and answers_probe(), while publish() finds out whether a g_object_set() is under way.
-  std::atomic<std::thread::id> prober_{};
-  GParamSpec *probe_ = nullptr;
-  bool nobody_sets_ = false;
-  std::vector<GParamSpec *> dispatched_;
+  std::atomic<guint> serial_{0};
 };
 
 }  // namespace cudaconv::gst

@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvsegment.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "gstcudaconvformat.h"
 #include "gstcudaconvref.h"
 
 namespace cudaconv::gst {
+
+namespace {
+
+// Converts a time; what is beyond 292 years becomes the largest.
+int64_t nanoseconds(GstClockTime time) {
+  return static_cast<int64_t>(std::min<GstClockTime>(time, G_MAXINT64));
+}
+
+}  // namespace
 
 bool is_other_stream(GstEvent *event, GstPad *sinkpad) {
   const Ref<GstEvent> current(gst_pad_get_sticky_event(sinkpad, GST_EVENT_STREAM_START, 0));
@@ -42,6 +55,47 @@ bool keeps_stream_times(GstEvent *event, const GstSegment &current) {
   const guint64 at = segment->applied_rate < 0 ? segment->stop : segment->start;
   guint64 time;
   return gst_segment_to_stream_time_full(&current, current.format, at, &time) == 1 && time == segment->time;
+}
+
+GstClockTime add_times(GstClockTime a, GstClockTime b) {
+  GstClockTime sum;
+  const bool fits = !__builtin_add_overflow(a, b, &sum) && sum <= G_MAXINT64;
+  return fits ? sum : std::max<GstClockTime>(a, G_MAXINT64);
+}
+
+GstClockTime end_time(GstBuffer *buffer) {
+  const GstClockTime time = GST_BUFFER_PTS(buffer);
+  return GST_BUFFER_DURATION_IS_VALID(buffer) ? add_times(time, GST_BUFFER_DURATION(buffer)) : time;
+}
+
+GstClockTime buffer_duration(const GstVideoInfo &info) {
+  if (info.fps_n < 1 || info.fps_d < 1) return 0;
+  return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{has_fields(info) ? 2 : 1} * info.fps_n);
+}
+
+guint64 scaled(guint64 time, double by) {
+  const double result = static_cast<double>(time) * by;
+  return by == 1 ? time : result < 1e19 ? static_cast<guint64>(result) : G_MAXUINT64;
+}
+
+StreamTime stream_time_of(GstBuffer *buffer, const GstSegment &segment, GstClockTime duration,
+                          std::optional<int64_t> last) {
+  GstClockTime time = GST_BUFFER_PTS(buffer);
+  bool is_known = true;
+  if (!GST_CLOCK_TIME_IS_VALID(time)) {
+    if (GST_BUFFER_DURATION_IS_VALID(buffer)) duration = GST_BUFFER_DURATION(buffer);
+    const double speed = segment.format == GST_FORMAT_TIME ? std::abs(segment.applied_rate) : 1;
+    const int64_t length = nanoseconds(scaled(duration, speed)), step = plays_backwards(segment) ? -length : length;
+    is_known = duration > 0;
+    int64_t sum;
+    if (last && __builtin_add_overflow(*last, step, &sum)) sum = step < 0 ? G_MININT64 : G_MAXINT64;
+    if (last) return {sum, is_known};
+    time = segment.rate < 0 && GST_CLOCK_TIME_IS_VALID(segment.stop) ? segment.stop : segment.start;
+  }
+  guint64 stream = time;
+  const int sign =
+      segment.format == GST_FORMAT_TIME ? gst_segment_to_stream_time_full(&segment, GST_FORMAT_TIME, time, &stream) : 1;
+  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), is_known};
 }
 
 }  // namespace cudaconv::gst

@@ -19,9 +19,6 @@ namespace {
 // on.
 constexpr guint kFramesThatPay = 4;
 
-// The time between two frames where the caps have no framerate.
-constexpr GstClockTime kUnknownDuration = GST_SECOND / 30;
-
 // Nanoseconds of device time a frame. With slower filters, two frames in flight keep the GPU busy, and more would only
 // prolong the wait when the element stops. With faster ones, and no copies to wait for, frames come faster than threads
 // can be woken: then the most are in flight that the property allows.
@@ -42,18 +39,16 @@ bool Session::start() {
     std::lock_guard<std::mutex> guard(lock_);
     started_ = true;
     failovers_ = 0;
+    counts_ = {};
   }
-  starts_++;
   caps_error_.clear();
   memory_error_.clear();
-  forget_regions();
   complaints_.clear();
   numbers_.clear();
   type_watch_.reset();
   last_time_.reset();
   has_stream_ = false;
   other_streams_ = 0;
-  counts_.reset();
   return open();
 }
 
@@ -62,6 +57,7 @@ void Session::stop() {
   std::lock_guard<std::mutex> guard(lock_);
   started_ = false;
   context.swap(context_);
+  contexts_++;
 }
 
 void Session::release(bool with_context) {
@@ -88,7 +84,7 @@ bool Session::open() {
   {
     std::lock_guard<std::mutex> guard(lock_);
     const std::shared_ptr<const Configuration> before = std::exchange(wanted_, wanted);
-    limits_frames_ = wanted->frames_in_flight != 0;
+    frames_in_flight_ = wanted->frames_in_flight;
     if (chosen_ && before->backend == wanted->backend && before->device_id == wanted->device_id) return true;
     failed = std::exchange(device_failed_, false);
   }
@@ -138,13 +134,14 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
     return nullptr;
   }
   context_ = current->with(make_cpu_engine(context.info, wanted_->threads));
+  contexts_++;
   failovers_++;
   cuda_engine_ = nullptr;
   const std::shared_ptr<const StreamContext> replacement = context_;
   guard.unlock();
-  gst_element_message_full(element_, GST_MESSAGE_WARNING, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
-                           g_strdup_printf("The CUDA device failed; from this frame on the CPU filters. %s", e.what()),
-                           nullptr, e.file(), "", e.line());
+  messages_.warn(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
+                 std::string("The CUDA device failed; from this frame on the CPU filters. ") + e.what(),
+                 std::string(e.file()) + "(" + std::to_string(e.line()) + ")");
   return current.get() == &context ? replacement : context.with(replacement->engine);
 }
 
@@ -166,10 +163,8 @@ bool Session::find_memory_device() {
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
 
 // Makes `context` the current one. `serial` belongs to its settings. Returns false if the current one is no longer
-// `instead_of`: the device of a frame in flight has failed meanwhile. Returns false too if a handler of a warning has
-// stopped the element, which may be running again.
+// `instead_of`: the device of a frame in flight has failed meanwhile.
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
-  const guint starts = starts_;
   complain_of_unused(context->settings);
   for (const bool interlaced : {false, true})
     for (const FrameKind &kind : context->kinds[interlaced])
@@ -177,9 +172,10 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
         GST_DEBUG_OBJECT(element_, "%s, %s frames, view at %d,%d: %s", context->engine->backend->name(),
                          interlaced ? "interlaced" : "progressive", view.x, view.y, describe(*view.plan).c_str());
   std::lock_guard<std::mutex> guard(lock_);
-  if (!started_ || starts_ != starts || (instead_of && context_.get() != instead_of)) return false;
+  if (!started_ || (instead_of && context_.get() != instead_of)) return false;
   tried_serial_ = serial;
   context_.swap(context);
+  contexts_++;
   return true;
 }
 
@@ -196,13 +192,12 @@ void Session::complain_of_unused(const Settings &settings) {
   }
 }
 
-// Posts a warning, unless its text is empty, once since the start for each thing that it is about.
+// Warns, unless the text is empty, once since the start for each thing that it is about.
 void Session::complain_once(const std::string &about, const std::string &text) {
-  if (!text.empty() && complaints_.insert(about).second)
-    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", text.c_str()), ("the stream goes on"));
+  if (!text.empty() && complaints_.insert(about).second) messages_.warn(text, "the stream goes on");
 }
 
-// Posts a warning whose numbers may change with each frame, as a slider, a controller or a region that moves makes
+// Warns in a text whose numbers may change with each frame, as a slider, a controller or a region that moves makes
 // them: at most once a second where only the numbers of `about` change, and not twice with the same text unless it
 // `repeats`. The log has the others.
 void Session::complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats) {
@@ -216,7 +211,7 @@ void Session::complain_of_numbers(const std::string &about, const std::string &t
     return;
   }
   last->second = {text, now};
-  GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", text.c_str()), ("%s", debug));
+  messages_.warn(text, debug);
 }
 
 // Warns of regions, or of their strengths.
@@ -249,18 +244,17 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
       if (!previous || e.kind() != Error::Kind::Settings) throw;
       context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, previous->settings);
       if (!rejected) warn_of_settings(settings, e);
-      if (!this->context()) return false;  // a handler of the warning has stopped the element
     }
     caps_error_.clear();
     return install(std::move(context), published->serial);
   } catch (const Error &e) {
-    // Noted first: a handler of the error may start the element again, which clears it.
     if (std::exchange(caps_error_, e.what()) != e.what()) post_error(element_, e);
   }
   return false;
 }
 
 bool Session::update() {
+  if (properties_.serial() == tried_serial_) return false;
   const std::shared_ptr<const Configuration> published = properties_.published();
   const Settings &settings = published->settings;
   for (;;) {
@@ -278,160 +272,39 @@ bool Session::update() {
   }
 }
 
+void Session::take_context(std::shared_ptr<const StreamContext> *context) {
+  if (contexts_ == taken_ && *context) return;
+  std::lock_guard<std::mutex> guard(lock_);
+  taken_ = contexts_;
+  *context = context_;
+}
+
 // ---- Regions --------------------------------------------------------------------------------------------------------
 
-namespace {
-
-// Converts a time; what is beyond 292 years becomes the largest.
-gint64 nanoseconds(GstClockTime time) {
-  return static_cast<gint64>(std::min<GstClockTime>(time, G_MAXINT64));
-}
-
-guint64 scaled(guint64 time, double by) {
-  const double result = static_cast<double>(time) * by;
-  return by == 1 ? time : result < 1e19 ? static_cast<guint64>(result) : G_MAXUINT64;
-}
-
-// The stream time of a frame in nanoseconds, which may be negative; its timestamp where the segment is not in time
-// format. A frame without a timestamp follows the one before it, at `last`, by its duration. The first one is at the
-// start of the segment.
-FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSegment &segment,
-                   std::optional<gint64> last) {
-  GstClockTime time = GST_BUFFER_PTS(buffer);
-  bool is_timed = true;
-  if (!GST_CLOCK_TIME_IS_VALID(time)) {
-    const GstClockTime duration =
-        GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration();
-    const double speed = segment.format == GST_FORMAT_TIME ? std::abs(segment.applied_rate) : 1;
-    const gint64 length = nanoseconds(scaled(duration, speed)), step = plays_backwards(segment) ? -length : length;
-    is_timed = duration > 0;
-    gint64 sum;
-    if (last && __builtin_add_overflow(*last, step, &sum)) sum = step < 0 ? G_MININT64 : G_MAXINT64;
-    if (last) return {sum, is_timed, {}, {}, {}};
-    time = segment.rate < 0 && GST_CLOCK_TIME_IS_VALID(segment.stop) ? segment.stop : segment.start;
-  }
-  guint64 stream = time;
-  const int sign =
-      segment.format == GST_FORMAT_TIME ? gst_segment_to_stream_time_full(&segment, GST_FORMAT_TIME, time, &stream) : 1;
-  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), is_timed, {}, {}, {}};
-}
-
-// How long regions are in force. Without look-ahead, roi-hold is wall-clock time where the stream plays faster, and
-// counts in both directions.
-RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
-  if (!roi.meta) return {};
-  if (roi.lookahead) return {roi.lookahead, roi.hold};
-  const double rate = segment.format == GST_FORMAT_TIME ? std::abs(segment.rate * segment.applied_rate) : 1;
-  const guint64 hold = scaled(roi.hold, std::max(rate, 1.0));
-  return {hold, hold};
-}
-
-}  // namespace
-
-// Returns a sentence for the user where a meta cannot be read.
-std::string Session::find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame) {
+RoiList Session::find_regions(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment) {
+  const RoiSettings &roi = context.settings.roi;
+  if (!context.roi.takes_metas()) return {};
   std::string trouble;
-  frame->types.clear();
-  const Pixel to_origin = frame->origin - picture_place(buffer, context.info).corner;
-  frame->own = moved(context.roi.find(buffer, &trouble, &frame->types), to_origin);
-  return trouble;
-}
-
-FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
-                                   const RoiHistory::Span &waiting) {
-  if (!context) return {};
-  const RoiSettings &roi = context->settings.roi;
-  if (!roi.holds_metas()) forget_regions();
-  FrameRegions frame = timed(buffer, *context, segment, last_time_);
-  frame.origin = held_.set_picture(picture_place(buffer, context->info), roi.shape == RoiShape::Ellipse, roi.invert);
-  complain_once("metas", find_regions(*context, buffer, &frame));
-  complain_once("roi-type matches",
-                type_watch_.look(buffer, roi, frame.own, plays_backwards(segment) ? -frame.time : frame.time));
-  hold(*context, segment, waiting, frame);
-  last_time_ = frame.time;
-  if (roi.meta && roi.lookahead && !frame.is_timed)
-    complain_once("timestamps", "roi-lookahead has no effect on frames that have neither timestamp nor duration");
-  return frame;
-}
-
-// It does not throw: the other waiting frames have to be searched again too.
-void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                         FrameRegions *frame) {
-  try {
-    const RoiList before = frame->own;
-    const std::string trouble = find_regions(context, buffer, frame);
-    hold(context, segment, {}, *frame, &before);
-    complain_once("metas", trouble);  // last: a handler may stop the element, which drops the frame
-  } catch (const std::exception &e) {
-    frame->own.everywhere = true;
-    miss_regions(frame->time);
-    GST_ELEMENT_WARNING(element_, RESOURCE, FAILED,
-                        ("all of a frame is filtered: its regions could not be found again"), ("%s", e.what()));
+  RoiTypeCounts types;
+  RoiList found = gst::find_regions(buffer, context.roi.types(), &trouble, &types);
+  complain_once("metas", trouble);
+  if (!roi.types.empty()) {
+    last_time_ = stream_time_of(buffer, segment, buffer_duration(context.info), last_time_).time;
+    const int64_t now = plays_backwards(segment) ? -*last_time_ : *last_time_;
+    complain_once("roi-type matches", type_watch_.look(buffer, roi.types, found, now));
   }
-}
-
-void Session::hold(const StreamContext &context, const GstSegment &segment, const RoiHistory::Span &waiting,
-                   const FrameRegions &frame, const RoiList *before) {
-  const RoiSettings &roi = context.settings.roi;
-  if (!roi.holds_metas()) return;
-  const bool ellipse = roi.shape == RoiShape::Ellipse;
-  RoiHistory::Span open = waiting;
-  open.add(last_time_.value_or(frame.time));
-  held_.add(frame.own, frame.time, open, times_of(roi, segment), ellipse, roi.invert, before);
-}
-
-RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment) {
-  const RoiTimes times = times_of(context.settings.roi, segment);
-  RoiList list = times.before || times.after ? held_.in_force(frame.time, times, frame.own) : frame.own;
-  list.everywhere |= missed_.is_in_force(frame.time, times);
-  return context.roi.in_picture(moved(std::move(list), Pixel{} - frame.origin));
-}
-
-void Session::count_frame(const StreamContext &context, const FrameRegions &frame, bool marked) {
-  const RoiSettings &roi = context.settings.roi;
-  Ref<GstStructure> report(roi.report ? counts_.report(frame.time, false) : nullptr);
-  if (roi.meta) counts_.add_frame(marked, frame.own.region.size() + frame.own.mask.size(), frame.types);
-  if (!roi.report) counts_.restart_reports();
-  post_report(std::move(report));  // last: a handler may start the element again, which forgets the counts
-}
-
-void Session::post_report(Ref<GstStructure> report) {
-  if (report) gst_element_post_message(element_, gst_message_new_element(GST_OBJECT(element_), report.release()));
-}
-
-void Session::count_early(const char *why) {
-  counts_.add_early();
-  complain_once(why, std::string(why) + ": frames leave early, with the regions known so far");
-}
-
-void Session::miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept {
-  const std::shared_ptr<const StreamContext> context = this->context();
-  if (!context) return;
-  last_time_ = timed(buffer, *context, segment, last_time_).time;  // allocates nothing
-  miss_regions(*last_time_);
-}
-
-void Session::forget_regions() {
-  held_.clear();
-  missed_ = {};
-}
-
-void Session::look_at_event(GstEvent *event, const GstSegment &current) {
-  const GstEventType type = GST_EVENT_TYPE(event);
-  if (type == GST_EVENT_EOS) complain_once("roi-type matches", type_watch_.end());
-  // Within a stream, a pad offset or another rate changes the running time of frames, not their stream time.
-  if (type == GST_EVENT_STREAM_START) stream_starts_ |= is_other_stream(event, GST_BASE_TRANSFORM_SINK_PAD(element_));
-  const bool flushes = type == GST_EVENT_FLUSH_STOP, is_segment = type == GST_EVENT_SEGMENT,
-             same_stream = is_segment && !std::exchange(stream_starts_, false);
-  const bool ends = flushes || (is_segment && is_other_segment(event, current, same_stream));
-  if (ends) {
-    if (flushes) type_watch_.restart_time();
-    if (!same_stream || !keeps_stream_times(event, current)) forget_regions();
-    last_time_.reset();
+  if (!found.empty()) {
+    std::lock_guard<std::mutex> guard(lock_);
+    counts_.add(found.region.size() + found.mask.size(), types);
   }
-  if (!ends && type != GST_EVENT_SEGMENT_DONE && type != GST_EVENT_EOS) return;
-  const std::shared_ptr<const StreamContext> context = this->context();
-  if (context && context->settings.roi.report) post_report(Ref<GstStructure>(counts_.report({}, true)));
+  return moved(std::move(found), Pixel{} - picture_place(buffer, context.info).corner);
+}
+
+void Session::look_at_event(GstEvent *event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) complain_once("roi-type matches", type_watch_.end());
+  if (GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP && GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return;
+  type_watch_.restart_time();
+  last_time_.reset();
 }
 
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
@@ -444,10 +317,9 @@ std::vector<PlannedView> Session::plan_regions(const StreamContext &context, Gst
 
 // ---- Devices of frames ----------------------------------------------------------------------------------------------
 
-bool Session::is_foreign(GstBuffer *buffer) const {
-  const std::shared_ptr<const StreamContext> context = this->context();
-  if (!context || !context->engine->cuda() || gst_buffer_n_memory(buffer) != 1) return false;
-  const Device &device = *context->engine->device;
+bool Session::is_foreign(const StreamContext &context, GstBuffer *buffer) {
+  if (!context.engine->cuda() || gst_buffer_n_memory(buffer) != 1) return false;
+  const Device &device = *context.engine->device;
   return device.is_device_memory(gst_buffer_peek_memory(buffer, 0)) && !device.owns(buffer);
 }
 
@@ -478,11 +350,10 @@ void Session::change_over(std::shared_ptr<Device> device) {
 }
 
 // Frames of two streams may alternate, behind an element that selects one of two: then the first one stays.
-bool Session::is_on_other_stream(GstBuffer *buffer) {
+bool Session::is_on_other_stream(const StreamContext &context, GstBuffer *buffer) {
   constexpr guint kForGood = 64;  // frames
-  const std::shared_ptr<const StreamContext> context = this->context();
-  if (!context || !context->engine->cuda() || !context->cuda_in || !context->engine->device->owns(buffer)) return false;
-  const Device &device = *context->engine->device;
+  if (!context.engine->cuda() || !context.cuda_in || !context.engine->device->owns(buffer)) return false;
+  const Device &device = *context.engine->device;
   if (!device.stream_of(buffer, false)) return false;
   if (device.has_stream_of(buffer)) {
     has_stream_ = true;
@@ -517,15 +388,14 @@ int Session::device_in_use() const {
 
 bool Session::leaves_order_to_streams(const StreamContext &context) const {
   return context.engine->cuda() && context.cuda_in && context.cuda_out && !context.has_several_views() &&
-         !limits_frames_;
+         frames_in_flight_ == 0;
 }
 
-guint Session::most_in_flight(guint64 device_ns) const {
-  std::lock_guard<std::mutex> guard(lock_);
-  if (!context_ || !context_->engine->cuda() || context_->has_several_views()) return 1;
-  const guint set = wanted_->frames_in_flight, most = set ? set : kFramesThatPay;
+guint Session::most_in_flight(const StreamContext &context, guint64 device_ns) const {
+  if (!context.engine->cuda() || context.has_several_views()) return 1;
+  const guint set = frames_in_flight_, most = set ? set : kFramesThatPay;
   if (device_ns > kSlowFilter) return std::min(most, 2u);
-  const bool copies = !context_->cuda_in || !context_->cuda_out;
+  const bool copies = !context.cuda_in || !context.cuda_out;
   const bool fast = device_ns > 0 && device_ns < kFastFilter;
   return fast && !copies && !set ? kMostFramesInFlight : most;
 }
@@ -533,43 +403,24 @@ guint Session::most_in_flight(guint64 device_ns) const {
 GstClockTime Session::longest_wait() const {
   const std::shared_ptr<const StreamContext> context = this->context();
   if (!context || context->passthrough()) return 0;
-  const guint frames = most_in_flight(0);
-  return frames > 1 ? gst_util_uint64_scale(context->buffer_duration(), frames, 1) : 0;
-}
-
-GstClockTime Session::lookahead() const {
-  const std::shared_ptr<const StreamContext> context = this->context();
-  const std::shared_ptr<const Configuration> published = properties_.published();
-  const Settings &settings = context ? context->settings : published->settings;
-  if (!settings.roi.meta || settings.filter.mask == Mask::Identity) return 0;
-  // A frame leaves when the first frame comes that is at least roi-lookahead later; a field, when the first field comes
-  // that is later by more.
-  const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
-  if (!context || wait == 0) return wait;
-  if (!context->buffer_duration()) return add_times(wait, kUnknownDuration);
-  // The duration of a frame in nanoseconds may be a fraction.
-  const guint64 per = static_cast<guint64>(context->info.fps_n), seconds = context->info.fps_d * GST_SECOND;
-  const guint64 frames = has_fields(context->info) ? gst_util_uint64_scale(wait, per, seconds) + 1
-                                                   : gst_util_uint64_scale_ceil(wait, per, seconds);
-  return std::min<GstClockTime>(gst_util_uint64_scale_ceil(frames, seconds, per), G_MAXINT64);
+  const guint frames = most_in_flight(*context, 0);
+  return frames > 1 ? gst_util_uint64_scale(buffer_duration(context->info), frames, 1) : 0;
 }
 
 AllocationNeeds Session::allocation_needs() const {
   const bool regions = properties_.published()->settings.roi.meta;
   const std::shared_ptr<const StreamContext> context = this->context();
-  constexpr GstClockTime kMost = 256;  // frames, since the pool allocates that number at once
-  const GstClockTime known = context ? context->buffer_duration() : 0, duration = known ? known : kUnknownDuration;
-  const auto waiting = context ? static_cast<guint>(std::min(lookahead() / duration, kMost)) : 0;
   const bool in_place = context && context->suits_in_place();
-  const guint frames = most_in_flight(0);
+  const guint frames = context ? most_in_flight(*context, 0) : 1;
   std::lock_guard<std::mutex> guard(lock_);
-  return {device_, cuda_engine_ != nullptr, frames, waiting, regions, in_place, false};
+  return {device_, cuda_engine_ != nullptr, frames, regions, in_place, false};
 }
 
 GstStructure *Session::stats(const BackendStats &totals) const {
   std::unique_lock<std::mutex> guard(lock_);
   const std::shared_ptr<const StreamContext> context = context_;
   const guint failovers = failovers_;
+  const RoiCounts counts = counts_;
   guard.unlock();
   const char *method = nullptr;
   if (context) {
@@ -589,7 +440,7 @@ GstStructure *Session::stats(const BackendStats &totals) const {
       "failovers", G_TYPE_UINT, failovers,
       nullptr);
   // clang-format on
-  counts_.add_to(stats);
+  counts.write(stats);
   return stats;
 }
 

@@ -16,28 +16,20 @@
 
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvdevice.h"
+#include "gstcudaconvmessages.h"
 #include "gstcudaconvproperties.h"
 #include "gstcudaconvref.h"
-#include "gstcudaconvroi.h"
-#include "gstcudaconvroihistory.h"
+#include "gstcudaconvroicounts.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
 
-// The regions that came with a frame, in the coordinates of RoiHistory, and its stream time.
-struct FrameRegions {
-  int64_t time = 0;
-  bool is_timed = false;  // false: neither timestamp nor duration is known
-  Pixel origin;           // of the picture
-  RoiList own;
-  RoiTypeCounts types;
-};
-
 // Threads: state changes and the sink pad's streaming thread, which GStreamer keeps apart, call everything; other
-// threads only what is marked so. Messages are posted as the element's.
+// threads only what is marked so. Warnings are left in `messages`; errors and infos of a change of state are posted.
 class Session {
  public:
-  Session(GstElement *element, const Properties &properties) : element_(element), properties_(properties) {}
+  Session(GstElement *element, const Properties &properties, Messages &messages)
+      : element_(element), properties_(properties), messages_(messages) {}
 
   // NULL to READY: chooses device and backend. False, with an error message posted, where backend=cuda finds no device.
   bool open();
@@ -52,48 +44,31 @@ class Session {
   // force. False, with an error message posted once, where there are no good ones or the frames cannot be filtered at
   // all.
   bool configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out);
-  // Makes changed settings take effect, or posts a warning. Returns whether they took effect.
+  // Makes changed settings take effect, or warns. Returns whether they took effect.
   bool update();
+  // Takes the current context, nullptr where there are no caps, if it is another one than `*context`.
+  void take_context(std::shared_ptr<const StreamContext> *context);
   // Whether the buffer is a piece of CUDA memory of another context than the frames are filtered in.
-  bool is_foreign(GstBuffer *buffer) const;
+  static bool is_foreign(const StreamContext &context, GstBuffer *buffer);
   // Changes over to the context that the buffer belongs to, if it is on the device that was asked for; to the CPU if
   // that fails and backend=auto. Nothing may be in flight. Returns whether it did. Throws Error.
   bool follow(GstBuffer *buffer);
   // Whether the frames to come are to be filtered on the stream of this buffer instead. To be called for each frame.
-  bool is_on_other_stream(GstBuffer *buffer);
+  bool is_on_other_stream(const StreamContext &context, GstBuffer *buffer);
   // Changes over to that stream; to the CPU if that fails and backend=auto. Nothing may be in flight. Returns whether
   // it did. Throws Error.
   bool follow_stream(GstBuffer *buffer);
   // Whether frames may leave before the GPU is done with them, where streams order all work on their memory.
   bool leaves_order_to_streams(const StreamContext &context) const;
 
-  // Notes the regions that come with a frame of this segment. To be called for every frame, also for one that is
-  // dropped. `context` is nullptr where there are no caps. `waiting`: the times of the frames that still wait.
-  FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
-                            const RoiHistory::Span &waiting);
-  // Notes the regions of a frame once more, for other settings, instead of those that were noted of it. If that fails,
-  // warns, and all of the frame is a region.
-  void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment, FrameRegions *frame);
-  // Notes a frame that note_regions() could not be called for, or that it failed on: for as long as its regions would
-  // be in force, all of each frame is a region.
-  void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
-  // The same for a frame at `time` that waited.
-  void miss_regions(int64_t time) noexcept { missed_.add(time); }
-  // The regions in force for a frame that leaves, from the metas of all frames that count, as far as they are in the
-  // picture.
-  RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment);
-  // Counts a frame that leaves and the regions that came with it, and posts the message of roi-report if it is time.
-  void count_frame(const StreamContext &context, const FrameRegions &frame, bool marked);
-  // Counts a frame that leaves before its look-ahead is over. The first time for each reason, posts a warning.
-  void count_early(const char *why);
-  // The plans and regions for a frame, where the regions `found` are in force. Throws Error; Error{Cancelled} when
-  // `cancelled` becomes true.
+  // The regions that come with a frame of this segment, in pixels of its picture.
+  RoiList find_regions(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment);
+  // The plans and regions for a frame with the regions `found`. Throws Error; Error{Cancelled} when `cancelled` becomes
+  // true.
   std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
                                         const std::atomic<bool> &cancelled);
-  // To be called for each event of the sink pad before it is handled, for FLUSH_STOP after. Forgets all held regions on
-  // FLUSH_STOP, and on a SEGMENT of another stream than `current`, or in which frames have other stream times. Ends a
-  // report where time may jump.
-  void look_at_event(GstEvent *event, const GstSegment &current);
+  // To be called for each event of the sink pad.
+  void look_at_event(GstEvent *event);
 
   // Finds the device of the CUDA memory that downstream wants, also where the CPU filters. False, with an error message
   // posted once, where there is none.
@@ -101,18 +76,15 @@ class Session {
 
   // Any thread may call the functions from here on.
   std::shared_ptr<const StreamContext> context() const;  // nullptr where there are no caps
-  guint starts() const { return starts_; }  // how often start() has been called: a handler of a message may do so
   // Returns a replacement for the context of a frame on which the device failed; nullptr, with an error message posted
   // once, if there is none.
   std::shared_ptr<const StreamContext> fail_over(const StreamContext &context, const Error &e);
   DeviceFinder &finder() const { return *finder_; }  // for contexts
   int device_in_use() const;                         // -1: the CPU
   // Frames that may be on the device at once; 1: each is waited for. `device_ns`: how long one takes there; 0: unknown.
-  guint most_in_flight(guint64 device_ns) const;
+  guint most_in_flight(const StreamContext &context, guint64 device_ns) const;
   // Nanoseconds that frames may wait in the element while downstream blocks, before upstream has to wait.
   GstClockTime longest_wait() const;
-  // Nanoseconds that each frame waits for those after it, by roi-lookahead.
-  GstClockTime lookahead() const;
   // The argument `needs` for propose_allocation() and decide_allocation().
   AllocationNeeds allocation_needs() const;
   // The value of the property "stats", counted since start(); `totals`: of the frames. Transfer full.
@@ -128,14 +100,10 @@ class Session {
   void complain_once(const std::string &about, const std::string &text);
   void complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
   void complain_of_regions(const std::string &text);
-  std::string find_regions(const StreamContext &context, GstBuffer *buffer, FrameRegions *frame);
-  void post_report(Ref<GstStructure> report);
-  void hold(const StreamContext &context, const GstSegment &segment, const RoiHistory::Span &waiting,
-            const FrameRegions &frame, const RoiList *before = nullptr);
-  void forget_regions();
 
   GstElement *const element_;
   const Properties &properties_;
+  Messages &messages_;
   const std::unique_ptr<DeviceFinder> finder_ = DeviceFinder::create();
 
   mutable std::mutex lock_;  // guards the members below
@@ -147,28 +115,26 @@ class Session {
   bool chosen_ = false;                          // device and engine are chosen, as `wanted_` asks
   bool device_failed_ = false;
   guint failovers_ = 0;
+  RoiCounts counts_;
 
-  std::atomic<guint> starts_{0};
-  std::atomic<bool> limits_frames_{false};  // frames-in-flight is set
+  std::atomic<guint> contexts_{0};          // how often context_ has been set
+  std::atomic<guint> frames_in_flight_{0};  // the property, when the device was opened; 0: automatic
 
   // For the sink pad's streaming thread and state changes alone.
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;
-  RoiHistory held_;                   // the regions of all frames that count, where roi-hold or roi-lookahead is set
-  std::optional<int64_t> last_time_;  // of the last frame
+  guint taken_ = 0;                   // contexts_ when take_context() was last called
+  std::optional<int64_t> last_time_;  // of the last frame with a roi-type
   bool has_stream_ = false;           // a frame has come whose stream is the one in use
   guint other_streams_ = 0;           // frames of other streams since then
-  bool stream_starts_ = false;        // no segment of the latest stream has come
-  RoiTypeWatch type_watch_;
-  RoiHistory::Span missed_;           // the times of frames whose regions are not known
+  RoiTypeWatch type_watch_{"roi-type"};
   std::set<std::string> complaints_;  // warnings posted, and properties that need none
   struct Warning {
     std::string text;
     gint64 at;  // microseconds
   };
   std::map<std::string, Warning> numbers_;  // warnings with numbers, by what they are about
-  RoiCounts counts_;
 };
 
 }  // namespace cudaconv::gst

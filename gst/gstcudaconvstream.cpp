@@ -59,7 +59,7 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
       cuda_out(to_cuda),
       engine(std::move(filters_with)),
       settings(wanted),
-      roi(wanted.roi, video_info) {
+      roi(wanted.roi, frame_size(video_info), GST_VIDEO_INFO_IS_INTERLACED(&video_info)) {
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
   if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
     throw Error(Error::Kind::Format, "interlace-mode=fields is not supported; use interlace-mode=alternate");
@@ -129,7 +129,8 @@ bool StreamContext::has_several_views() const {
 
 std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found,
                                                      const std::atomic<bool> &cancelled) const {
-  const RoiSelection selection = roi.select(found, buffer, info);
+  const bool fields = has_fields(info), is_bottom = fields && GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer);
+  const RoiSelection selection = roi.select(found, is_bottom ? 1 : 0, fields ? 2 : 1);
   const FrameKind &kind = kind_of(buffer);
   const bool columns = kind.packing == Packing::Columns;
   std::vector<PlannedView> planned;
@@ -145,22 +146,6 @@ std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const Ro
       if (columns) each.regions.first_column = view.x, each.regions.column_step = 2;
   }
   return planned;
-}
-
-GstClockTime add_times(GstClockTime a, GstClockTime b) {
-  GstClockTime sum;
-  const bool fits = !__builtin_add_overflow(a, b, &sum) && sum <= G_MAXINT64;
-  return fits ? sum : std::max<GstClockTime>(a, G_MAXINT64);
-}
-
-GstClockTime end_time(GstBuffer *buffer) {
-  const GstClockTime time = GST_BUFFER_PTS(buffer);
-  return GST_BUFFER_DURATION_IS_VALID(buffer) ? add_times(time, GST_BUFFER_DURATION(buffer)) : time;
-}
-
-GstClockTime StreamContext::buffer_duration() const {
-  if (info.fps_n < 1 || info.fps_d < 1) return 0;
-  return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{has_fields(info) ? 2 : 1} * info.fps_n);
 }
 
 void Frame::take_in_place(Ref<GstBuffer> &buffer) {
@@ -246,15 +231,6 @@ void Frame::retire() {
 
 bool Frame::has_left() const {
   return !tickets.empty() && std::all_of(tickets.begin(), tickets.end(), [](Ticket ticket) { return ticket == kLeft; });
-}
-
-bool Frame::is_done() const {
-  try {
-    return std::all_of(tickets.begin(), tickets.end(),
-                       [this](Ticket ticket) { return context->engine->backend->is_done(ticket); });
-  } catch (const Error &) {
-    return true;
-  }
 }
 
 }  // namespace cudaconv::gst

@@ -15,9 +15,10 @@
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvframe.h"
 #include "gstcudaconvref.h"
-#include "gstcudaconvroi.h"
-#include "gstcudaconvroistrength.h"
+#include "gstcudaconvroimetas.h"
 #include "gstcudaconvstereo.h"
+#include "regions/selector.h"
+#include "regions/strength.h"
 
 namespace cudaconv::gst {
 
@@ -64,11 +65,6 @@ struct FrameKind {
   std::vector<View> views;
 };
 
-// The sum of two times. Where it would be beyond 292 years: 292 years, or `a` where that is later.
-GstClockTime add_times(GstClockTime a, GstClockTime b);
-// The timestamp of a buffer, which has one, plus its duration.
-GstClockTime end_time(GstBuffer *buffer);
-
 // All data for filtering frames. A change of caps, settings or backend makes a new context, and each frame keeps the
 // one that it began with. Contexts never change, except that roi-scale adds plans.
 struct StreamContext {
@@ -102,8 +98,6 @@ struct StreamContext {
   bool passthrough() const { return is_identity() && cuda_in == cuda_out; }
   // Whether frames are filtered in place, if their buffers allow it.
   bool suits_in_place() const { return (settings.roi.meta || !settings.roi.rectangles.empty()) && cuda_in == cuda_out; }
-  // Nanoseconds per buffer by the caps' framerate; 0 where they have none.
-  GstClockTime buffer_duration() const;
 
  private:
   FrameKind kind_of_frames(bool interlaced, Packing packing, const FilterSettings &filter) const;
@@ -130,8 +124,6 @@ struct Frame {
   // Waits until all views are complete. Throws Error. A frame in place then has only the views that are not complete,
   // since no view may be filtered twice.
   void retire();
-  // Whether retire() would return, or throw, without waiting for the GPU.
-  bool is_done() const;
   // Whether nobody has to wait for the frame, since streams order all work on its memory.
   bool has_left() const;
   // Whether another backend can filter the frame after a device has failed on it: its input is unchanged, except in

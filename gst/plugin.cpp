@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The plugin's entry point: registers the element.
+// The plugin's entry point: registers the elements.
 #include <gst/gst.h>
 
 #include "gstcudaconv.h"
 #include "gstcudaconvdevice.h"
+#include "gstcudaconvmessages.h"
+#include "gstroihold.h"
 
 static gboolean plugin_init(GstPlugin *plugin) {
   // GStreamer inspects the plugin again when the CUDA driver is installed or removed, since init_cuda() adds a warning
-  // to the plugin where there is none. The element is registered either way.
+  // to the plugin where there is none. The elements are registered either way.
   const gchar *env_vars[] = {"LD_LIBRARY_PATH", nullptr};
   const gchar *paths[] = {"/usr/lib",         "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
                           "/usr/lib/wsl/lib", nullptr};
@@ -16,7 +18,7 @@ static gboolean plugin_init(GstPlugin *plugin) {
   gst_plugin_add_dependency(plugin, env_vars, paths, names, GST_PLUGIN_DEPENDENCY_FLAG_NONE);
 
   cudaconv::gst::init_cuda(plugin);
-  return GST_ELEMENT_REGISTER(cudaconv, plugin);
+  return GST_ELEMENT_REGISTER(cudaconv, plugin) && GST_ELEMENT_REGISTER(roihold, plugin);
 }
 
 #ifdef CUDACONV_WITHOUT_CUDA

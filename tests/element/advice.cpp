@@ -26,11 +26,6 @@ GST_START_TEST(each_setting_without_effect_is_a_warning) {
   } cases[] = {
       {"roi-type=face", "roi-type has no effect without roi-meta"},
       {"roi-type=face roi=0,0,48,32", "roi-type has no effect without roi-meta"},
-      {"roi-hold=1000", "roi-hold has no effect without roi-meta"},
-      {"roi-hold=1000 roi=0,0,48,32", "roi-hold has no effect without roi-meta"},
-      {"roi-lookahead=1000", "roi-lookahead has no effect without roi-meta"},
-      {"roi-unmarked=drop roi=0,0,48,32", "roi-unmarked has no effect without roi-meta"},
-      {"roi-report=true", "roi-report has no effect without roi-meta"},
       {"roi-grow=0.5", "roi-grow has no effect without roi or roi-meta"},
       {"mask=box roi-scale=0.5", "roi-scale has no effect without roi or roi-meta"},
       {"roi-scale=0.5 roi=0,0,48,32", "roi-scale has no effect with mask=gauss5; it is used by "},
@@ -52,7 +47,7 @@ GST_START_TEST(each_setting_without_effect_is_a_warning) {
   }
   // No warning if they have an effect, or have had one.
   Harness h(
-      "roi-meta=true roi-type=face roi-hold=1000 roi-grow=0.5 roi-shape=ellipse roi-invert=true border=constant "
+      "roi-meta=true roi-type=face roi-grow=0.5 roi-shape=ellipse roi-invert=true border=constant "
       "border-color=0xffffffff",
       gray());
   h.filter(in.get());
@@ -345,8 +340,8 @@ GST_START_TEST(a_frame_with_metas_that_cannot_be_read_is_filtered_whole) {
     const Report warning = h.take_one(GST_MESSAGE_WARNING);
     fail_unless(strstr(warning.text.c_str(), "cannot read the analytics metas") != nullptr, "%s", warning.text.c_str());
   }
-  // roi-hold holds these metas like regions.
-  Harness h("mask=gauss5 roi-meta=true roi-hold=1000000000", gray());
+  // roihold holds these metas like regions.
+  Harness h("mask=gauss5 roi-meta=true hold=1000000000", gray());
   const Ref<GstBuffer> in = random_frame(gray(), random), marked = random_frame(gray(), random);
   add_relations(marked.get());
   check_frame_at(h, in.get(), gray(), 0, "mask=gauss5", none);
@@ -357,41 +352,6 @@ GST_START_TEST(a_frame_with_metas_that_cannot_be_read_is_filtered_whole) {
   // Without roi-meta the element reads no metas.
   Harness without("mask=gauss5 roi=1,2,3,4", gray());
   check_frame(without, marked.get(), gray(), "mask=gauss5", {{{1, 2, 3, 4}}});
-}
-GST_END_TEST;
-
-// Frames that wait are searched again when roi-meta is on again. Here a handler of the warning then stops the element,
-// which drops them.
-GST_START_TEST(a_handler_of_the_warning_stops_the_element) {
-  // One frame at a time: the thread that submits frames pushes them.
-  Harness h("mask=fill roi-meta=true roi-lookahead=1000000000 frames-in-flight=1", gray());
-  const auto push = [&](int n, bool marked) {
-    GstBuffer *frame = gst_buffer_new_allocate(nullptr, 48 * 32, nullptr);
-    GST_BUFFER_PTS(frame) = n * GST_MSECOND;
-    if (marked) add_relations(frame);
-    return gst_harness_push(h.get(), frame);
-  };
-  for (int i = 0; i < 4; i++) fail_unless_equals_int(push(i, false), GST_FLOW_OK);
-  const auto set_again = [](GstPad *pad, GstPadProbeInfo *, gpointer) {
-    g_object_set(GST_OBJECT_PARENT(pad), "roi-meta", TRUE, nullptr);
-    return GST_PAD_PROBE_OK;
-  };
-  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
-  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, set_again, nullptr, nullptr);
-  const auto stop = [](GstBus *, GstMessage *message, gpointer) {
-    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING)
-      gst_element_set_state(GST_ELEMENT(GST_MESSAGE_SRC(message)), GST_STATE_NULL);
-    gst_message_unref(message);
-    return GST_BUS_DROP;
-  };
-  const Ref<GstBus> bus(gst_element_get_bus(h.element()));
-  gst_bus_set_sync_handler(bus.get(), stop, nullptr, nullptr);
-  h.set("roi-meta=false");
-  const GstFlowReturn flow = push(4, true);
-  fail_unless(flow == GST_FLOW_OK || flow == GST_FLOW_FLUSHING, "%s", gst_flow_get_name(flow));
-  fail_unless_equals_int(GST_STATE(h.element()), GST_STATE_NULL);
-  fail_unless_equals_int(gst_harness_buffers_received(h.get()), 1);
-  gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
 }
 GST_END_TEST;
 
@@ -416,7 +376,6 @@ static Suite *make_suite() {
 #ifndef CUDACONV_ANALYTICS
   tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);
   tcase_add_test(tc, a_frame_with_tensors_alone_is_filtered_whole);
-  tcase_add_test(tc, a_handler_of_the_warning_stops_the_element);
 #endif
   return suite;
 }

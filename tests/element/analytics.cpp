@@ -515,7 +515,7 @@ GST_START_TEST(objects_beside_the_picture_mark_no_frame) {
     const char *settings;
   } cases[] = {{{-kWidth, 0, kWidth, kHeight}, 8, 17, "roi-grow=1"}, {{-7, 5, 61, 43}, 0, 2, ""}};
   for (const auto &c : cases) {
-    Harness h(std::string("mask=gauss5 roi-meta=true roi-unmarked=filter ") + c.settings, gray());
+    Harness h(std::string("mask=gauss5 roi-meta=true unmarked=mark ") + c.settings, gray());
     const Ref<GstBuffer> in = random_frame(gray(), random);
     Segmentation s;
     s.box = c.box;
@@ -530,7 +530,7 @@ GST_END_TEST;
 GST_START_TEST(segmentations_are_held) {
   for (const Region &box : {Region{0, 0, kWidth, kHeight}, Region{-7, 5, 61, 43}, Region{-7, 5, 60, 40}}) {
     Random random = seeded();
-    Harness h("mask=gauss5 roi-meta=true roi-hold=10000000000", gray());
+    Harness h("mask=gauss5 roi-meta=true hold=10000000000", gray());
     Segmentation s;
     s.box = box;
     // An object moves to the right and is joined with its earlier positions. If samples are not whole pixels, the
@@ -678,7 +678,7 @@ GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
     check_frame(inverse, in.get(), gray(), "mask=gauss5", {{}, false, true});
     inverse.take_one(GST_MESSAGE_WARNING);
     // The same if it becomes so while the frame waits.
-    Harness waits("mask=gauss5 roi-meta=true roi-lookahead=1", gray());
+    Harness waits("mask=gauss5 roi-meta=true lookahead=1", gray());
     for (const int second : {0, 1}) {
       const Ref<GstBuffer> frame(second ? random_frame(gray(), random).release() : gst_buffer_copy(in.get()));
       GST_BUFFER_PTS(frame.get()) = second * GST_SECOND;

@@ -394,9 +394,9 @@ GST_START_TEST(regions_are_those_of_a_copy_of_the_rectangle) {
       "mask=gauss roi-scale=0.2 size=3 roi-grow=0.1",
       "mask=fill roi-shape=ellipse",
       "mask=dilate roi='25%,25%,10%,100%; 3,3 20,5 9,18'",
-      "mask=box7 roi-unmarked=filter roi-type=car",
-      "mask=fill roi-hold=1000000000",
-      "mask=fill roi-lookahead=1",
+      "mask=box7 unmarked=mark roi-type=car",
+      "mask=fill hold=1000000000",
+      "mask=fill lookahead=1",
   };
   for (const char *format : kFormats) {
     for (const bool interlaced : {false, true}) {
@@ -456,8 +456,7 @@ GST_START_TEST(regions_in_time_stay_at_their_place) {
       gst_buffer_add_video_region_of_interest_meta(marked.frame.get(), "face", 20, 15, 8, 6);
       GstVideoInfo info = marked.info;
       info.fps_n = 30;
-      Harness h(std::string("mask=fill roi-meta=true ") + (ahead ? "roi-lookahead=1000000000" : "roi-hold=1000000000"),
-                info);
+      Harness h(std::string("mask=fill roi-meta=true ") + (ahead ? "lookahead=1000000000" : "hold=1000000000"), info);
       const Ref<GstBuffer> &before = ahead ? plain.frame : marked.frame, &after = ahead ? marked.frame : plain.frame;
       fail_unless_equals_int(h.push(with_time(before, 0)), GST_FLOW_OK);
       fail_unless_equals_int(h.push(with_time(after, 1)), GST_FLOW_OK);
@@ -604,7 +603,7 @@ GST_START_TEST(identity_crops_for_downstream_that_takes_no_rectangles) {
     for (const Rectangle &r : kRectangles) {
       Random random = seeded();
       const Cropped in(info_of(format, kWidth, kHeight), r, random);
-      const auto h = harness_before(false, "mask=identity roi-meta=true roi-unmarked=drop", in.info);
+      const auto h = harness_before(false, "mask=identity roi-meta=true", in.info);
       const Ref<GstBuffer> out = h->filter(in.frame.get());
       fail_unless_plain(out.get(), in.info);
       fail_unless(same_samples(in.copy.get(), out.get(), in.info), "%s, %s", format, text_of(r).c_str());
@@ -624,14 +623,14 @@ GST_END_TEST;
 GST_START_TEST(frames_wait_while_the_mask_becomes_identity) {
   Random random = seeded();
   const Cropped in(info_of("GRAY8", kWidth, kHeight), kRectangles[2], random);
-  const auto h = harness_before(false, "roi-meta=true roi-lookahead=1000000000", in.info);
+  const auto h = harness_before(false, "roi-meta=true lookahead=1000000000", in.info);
   const Ref<GstBuffer> plain = random_frame(in.info, random);
   GST_BUFFER_PTS(plain.get()) = 0;
   GST_BUFFER_PTS(in.frame.get()) = 1;
   fail_unless_equals_int(h->push(plain.get()), GST_FLOW_OK);
   fail_unless_equals_int(h->push(in.frame.get()), GST_FLOW_OK);
   h->set("mask=identity");
-  fail_unless_equals_int(h->push(plain.get()), GST_FLOW_OK);
+  push_event(*h, gst_event_new_eos());
   const Ref<GstBuffer> first = h->pull(), second = h->pull();
   fail_unless(same_samples(plain.get(), first.get(), in.info));
   fail_unless_plain(second.get(), in.info);

@@ -61,7 +61,6 @@ constexpr Number kNumbers[] = {
     {"frames-in-flight", 0, 0, 16, kReady},
     {"roi-meta", 0, 0, 1, kLive},
     {"roi-invert", 0, 0, 1, kLive},
-    {"roi-report", 0, 0, 1, kLive},
     {"roi-grow", 0, 0, 4, kAnimated},
     {"roi-scale", 0, 0, 1, kAnimated},
 };
@@ -74,7 +73,7 @@ constexpr Choice kChoices[] = {
     {"mask", "gauss5", kLive},    {"shape", "rect", kLive},       {"negative", "auto", kLive},
     {"magnitude", "l2", kLive},   {"border", "replicate", kLive}, {"chroma", "auto", kLive},
     {"luma", "filter", kLive},    {"alpha", "copy", kLive},       {"method", "auto", kLive},
-    {"roi-shape", "rect", kLive}, {"backend", "auto", kReady},    {"roi-unmarked", "pass", kLive},
+    {"roi-shape", "rect", kLive}, {"backend", "auto", kReady},
 };
 
 constexpr Choice kTexts[] = {{"coefficients", nullptr, kLive}, {"roi", nullptr, kLive}, {"roi-type", nullptr, kLive}};
@@ -150,8 +149,7 @@ std::string get_nick(GstElement *element, const char *name) {
 GST_START_TEST(properties_have_their_defaults_limits_and_flags) {
   const Ref<GstElement> owned(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("cudaconv", nullptr))));
   GstElement *element = owned.get();
-  std::set<std::string> known = {"stats", "roi-hold",
-                                 "roi-lookahead"};  // times are tested in privacy.cpp and lookahead.cpp
+  std::set<std::string> known = {"stats"};
   for (const Number &n : kNumbers) {
     known.insert(n.name);
     GParamSpec *spec = property_of(element, n.name);

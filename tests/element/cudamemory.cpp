@@ -219,23 +219,6 @@ GST_START_TEST(identity_moves_frames_from_one_memory_to_the_other) {
 }
 GST_END_TEST;
 
-// As in passthrough.
-GST_START_TEST(identity_drops_no_frame_and_lets_none_wait) {
-  const GstVideoInfo info = video_info("NV12", 37, 16);
-  Random random = seeded();
-  for (bool device_in : {false, true}) {
-    const std::unique_ptr<Harness> h = harness_between(
-        "mask=identity roi-meta=true roi-unmarked=drop roi-lookahead=1000000000", info, device_in, !device_in);
-    const Ref<GstBuffer> in = random_frame(info, random);
-    const Ref<GstBuffer> pushed =
-        device_in ? DeviceMemory::of(h->element())->copy(in.get(), info) : Ref<GstBuffer>(gst_buffer_ref(in.get()));
-    const Ref<GstBuffer> out = h->filter(pushed.get());
-    fail_unless(same_samples(in.get(), out.get(), info));
-    fail_unless_equals_uint64(gst_harness_query_latency(h->get()), 0);
-  }
-}
-GST_END_TEST;
-
 GST_START_TEST(every_format_of_cuda_memory_filters) {
   const Ref<GstElement> element = new_element("");
   gst_element_set_bus(element.get(), nullptr);
@@ -572,34 +555,6 @@ GST_START_TEST(memory_caps_and_settings_may_change_in_mid_stream) {
 }
 GST_END_TEST;
 
-// Frames that wait are searched again for other types, also for those that come while other memory is negotiated.
-GST_START_TEST(types_change_while_memory_is_negotiated) {
-  const GstVideoInfo info = video_info("NV12", 64, 48);
-  Random random = seeded();
-  const std::unique_ptr<Harness> h =
-      harness_between("mask=gauss5 roi-meta=true roi-lookahead=1000000000 roi-type=plate", info, false, true);
-  std::vector<Ref<GstBuffer>> sources;
-  const auto push = [&](int n) {
-    sources.push_back(random_frame(info, random));
-    GST_BUFFER_PTS(sources[n].get()) = n * GST_MSECOND;
-    if (n < 2) gst_buffer_add_video_region_of_interest_meta(sources[n].get(), "face", 0, 0, 64, 48);
-    fail_unless_equals_int(h->push(sources[n].get()), GST_FLOW_OK);
-  };
-  push(0);
-  push(1);
-  gst_harness_set_sink_caps(h->get(), caps_of(info, false).release());
-  gst_pad_push_event(h->get()->sinkpad, gst_event_new_reconfigure());
-  const auto set_type = [](GstPad *, GstPadProbeInfo *, gpointer element) {
-    g_object_set(element, "roi-type", "face", nullptr);
-    return GST_PAD_PROBE_REMOVE;
-  };
-  gst_pad_add_probe(h->get()->sinkpad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, set_type, h->element(), nullptr);
-  push(2);
-  push_event(*h, gst_event_new_eos());
-  for (int n = 0; n < 2; n++) assert_filtered(sources[n].get(), h->pull().get(), info, "mask=gauss5");
-}
-GST_END_TEST;
-
 GST_START_TEST(metas_and_timestamps_survive_on_the_device) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -886,7 +841,6 @@ Suite *make_suite() {
   tcase_add_test(tc, interlaced_frames_keep_all_rows_between_elements);
   tcase_add_test(tc, the_cpu_also_takes_and_delivers_cuda_memory);
   tcase_add_test(tc, identity_moves_frames_from_one_memory_to_the_other);
-  tcase_add_test(tc, identity_drops_no_frame_and_lets_none_wait);
   tcase_add_test(tc, every_format_of_cuda_memory_filters);
   tcase_add_test(tc, the_memory_follows_what_downstream_names);
   tcase_add_test(tc, elements_in_a_row_keep_frames_on_the_device);
@@ -901,7 +855,6 @@ Suite *make_suite() {
   tcase_add_test(tc, a_downstream_pool_of_this_context_is_used);
   tcase_add_test(tc, upstream_is_offered_a_pool_of_device_memory);
   tcase_add_test(tc, memory_caps_and_settings_may_change_in_mid_stream);
-  tcase_add_test(tc, types_change_while_memory_is_negotiated);
   tcase_add_test(tc, metas_and_timestamps_survive_on_the_device);
   tcase_add_test(tc, chains_of_elements_on_one_context_do_not_disturb_each_other);
   tcase_add_test(tc, an_applications_context_is_used);

@@ -163,11 +163,11 @@ GST_END_TEST;
 
 // Two cameras in one stream, one of which always sends the time 0. Regions between the times of both are forgotten.
 GST_START_TEST(times_that_jump_leave_nothing) {
-  for (const char *also : {"", " roi-lookahead=8000000"}) {
+  for (const char *also : {"", " lookahead=8000000"}) {
     const int frames = times(100);
     Random random = seeded();
     Memory memory;
-    Harness h(std::string("mask=gauss5 roi-meta=true roi-hold=8000000") + also, small());
+    Harness h(std::string("mask=gauss5 roi-meta=true hold=8000000") + also, small());
     GstClockTime time = 0;
     for (int round = 0; round < kRounds; round++) {
       for (int i = 0; i < frames; i++) {

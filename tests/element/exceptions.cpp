@@ -20,8 +20,6 @@
 #undef GST_CAT_DEFAULT  // gst-check defines it, too
 #include "support.h"
 
-GST_DEBUG_CATEGORY(gst_cuda_conv_debug);
-
 using namespace cudaconv;
 using cudaconv::gst::FrameError;
 using cudaconv::gst::guarded;
@@ -170,7 +168,7 @@ GST_START_TEST(each_kind_of_exception_is_a_different_error) {
 GST_END_TEST;
 
 Suite *make_suite() {
-  GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
+  cudaconv::gst::init_debug();
   Suite *suite = suite_create("exceptions");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);

@@ -21,8 +21,8 @@ constexpr char kAllChanged[] =
     "mask=custom size=9 size-y=7 sigma=2.5 sigma-y=0.1 sigma-range=0.3 amount=-1.7 coefficients='1 2 1; 2 4 2; 1 2 1' "
     "shape=ellipse divisor=17 bias=0.25 negative=clamp magnitude=l1 iterations=2 border=wrap border-color=4278190081 "
     "fill-color=305419896 luma=copy chroma=copy alpha=filter roi='25%,0,50%,1e1; 0,0 9.5,0 9,9' roi-meta=true "
-    "roi-type='!staff,Gäste am Tor' roi-grow=0.1 roi-hold=18446744073709551615 roi-lookahead=40000000 "
-    "roi-unmarked=drop roi-report=true roi-scale=0.3 roi-shape=ellipse roi-invert=true method=tiled";
+    "roi-type='!staff,Gäste am Tor' roi-grow=0.1 roi-scale=0.3 roi-shape=ellipse roi-invert=true "
+    "method=tiled";
 
 struct Strings {
   gchar **texts;
@@ -66,8 +66,9 @@ void assert_same_values(GstElement *a, GstElement *b) {
 }
 
 // The properties of a preset in the installed file, as in a launch line.
-std::string line_of(const char *preset) {
-  gchar *path = g_build_filename(g_getenv("GST_PRESET_PATH"), "GstCudaConv.prs", nullptr);
+std::string line_of(const char *preset, const char *type = "GstCudaConv") {
+  const std::string name = std::string(type) + ".prs";
+  gchar *path = g_build_filename(g_getenv("GST_PRESET_PATH"), name.c_str(), nullptr);
   GKeyFile *file = g_key_file_new();
   fail_unless(g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, nullptr));
   std::string line;
@@ -241,6 +242,31 @@ GST_START_TEST(each_preset_does_what_the_file_says) {
 }
 GST_END_TEST;
 
+// A preset of roihold goes with the preset of cudaconv that has its name. Together they change frames with regions.
+GST_START_TEST(presets_of_roihold_go_with_those_of_the_filter) {
+  const auto make = [] {
+    return Ref<GstElement>(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("roihold", nullptr))));
+  };
+  const Ref<GstElement> list = make();
+  int count = 0;
+  for (const gchar *name : preset_names(list.get())) {
+    const Ref<GstElement> loaded = make(), set = make();
+    set_properties(loaded.get(), "types=dog hold=1 lookahead=2 unmarked=drop report=true");
+    set_properties(set.get(), line_of(name, "GstRoiHold"));
+    fail_unless(load(loaded.get(), name), "%s", name);
+    assert_same_values(loaded.get(), set.get());
+    Ref<GstElement> pair = new_element("hold=0");
+    fail_unless(load(part_of(pair.get(), "hold").get(), name) && load(part_of(pair.get(), "filter").get(), name), "%s",
+                name);
+    bool changed = false;
+    bytes_through(std::move(pair), &changed);
+    fail_unless(changed, "%s changes no frame", name);
+    count++;
+  }
+  fail_unless_equals_int(count, 4);
+}
+GST_END_TEST;
+
 // Each works in a pipeline whose frames carry no regions, from the first frame to the end.
 GST_START_TEST(each_preset_runs_in_a_pipeline) {
   const Ref<GstElement> list = new_element("");
@@ -263,6 +289,7 @@ static Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, presets_hold_the_settings_of_the_filter);
   tcase_add_test(tc, each_preset_does_what_the_file_says);
+  tcase_add_test(tc, presets_of_roihold_go_with_those_of_the_filter);
   tcase_add_test(tc, each_preset_runs_in_a_pipeline);
   tcase_add_test(tc, every_value_is_the_same_after_saving_and_loading);
   tcase_add_test(tc, texts_are_the_same_after_saving_and_loading);

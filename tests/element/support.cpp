@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <thread>
 #include <utility>
@@ -21,16 +20,6 @@
 extern "C" void gst_plugin_cudaconv_register() __attribute__((weak));
 // Only defined if the program has AddressSanitizer.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
-
-// Replaces GLib's function for the element and GStreamer. If CUDACONV_TEST_FAST is set, this clock ticks each 20 ms, so
-// that all frames but the first after a tick come fast.
-gint64 g_get_monotonic_time() {
-  static const bool ticks = g_getenv("CUDACONV_TEST_FAST");
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const gint64 us = gint64{now.tv_sec} * G_USEC_PER_SEC + now.tv_nsec / 1000;
-  return ticks ? us / 20000 * 20000 : us;
-}
 
 namespace cudaconv::test {
 
@@ -118,7 +107,6 @@ const std::vector<Nick> &nicks_of(const char *property) {
       {"alpha", nicks(kAlphaNames)},
       {"method", nicks(kMethodNames)},
       {"roi-shape", {{"rect", 0}, {"ellipse", 1}}},
-      {"roi-unmarked", {{"pass", 0}, {"filter", 1}, {"drop", 2}}},
       {"backend", {{"auto", 0}, {"cuda", 1}, {"cpu", 2}}},
   };
   return all.at(property);
@@ -423,24 +411,72 @@ void keep_context_of(GstElement *element) {
 
 }  // namespace
 
+namespace {
+
+constexpr const char *kHoldProperties[] = {"types", "hold", "lookahead", "unmarked", "report"};
+
+GstElement *make(const char *factory) {
+  GstElement *element = gst_element_factory_make(factory, nullptr);
+  fail_unless(element != nullptr, "no element %s: is GST_PLUGIN_PATH_1_0 set?", factory);
+  return element;
+}
+
+bool has_property(GstElement *element, const std::string &name) {
+  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), name.c_str()) != nullptr;
+}
+
+// A bin of a roihold and a cudaconv behind it, in place of a cudaconv.
+GstElement *make_pair() {
+  GstElement *bin = gst_bin_new(nullptr), *hold = make("roihold"), *filter = make("cudaconv");
+  gst_object_set_name(GST_OBJECT(hold), "hold");
+  gst_object_set_name(GST_OBJECT(filter), "filter");
+  gst_bin_add_many(GST_BIN(bin), hold, filter, nullptr);
+  fail_unless(gst_element_link(hold, filter));
+  const Ref<GstPad> sink(gst_element_get_static_pad(hold, "sink")), src(gst_element_get_static_pad(filter, "src"));
+  gst_element_add_pad(bin, gst_ghost_pad_new("sink", sink.get()));
+  gst_element_add_pad(bin, gst_ghost_pad_new("src", src.get()));
+  return bin;
+}
+
+}  // namespace
+
+Ref<GstElement> part_of(GstElement *element, const char *name) {
+  return Ref<GstElement>(GST_IS_BIN(element) ? gst_bin_get_by_name(GST_BIN(element), name)
+                                             : GST_ELEMENT(gst_object_ref(element)));
+}
+
 Ref<GstElement> new_element(const std::string &properties, bool shares_context) {
-  GstElement *element = gst_element_factory_make("cudaconv", nullptr);
-  fail_unless(element != nullptr, "no element cudaconv: is GST_PLUGIN_PATH_1_0 set?");
+  bool holds = false;
+  for (const auto &[name, value] : split(properties))
+    for (const char *of_hold : kHoldProperties) holds |= name == of_hold;
+  GstElement *element = holds ? make_pair() : make("cudaconv");
   gst_object_ref_sink(element);
   GstBus *bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   gst_object_unref(bus);
   if (shares_context && shared_context) gst_element_set_context(element, shared_context);
-  gst_util_set_object_arg(G_OBJECT(element), "backend", test_backend());
+  set_properties(element, std::string("backend=") + test_backend());
   set_properties(element, properties);
   return Ref<GstElement>(element);
 }
 
+Ref<GstElement> new_bin(const std::string &line) {
+  GError *error = nullptr;
+  GstElement *bin = gst_parse_bin_from_description(line.c_str(), TRUE, &error);
+  fail_unless(bin && !error, "%s: %s", line.c_str(), error ? error->message : "");
+  gst_object_ref_sink(bin);
+  const Ref<GstBus> bus(gst_bus_new());
+  gst_element_set_bus(bin, bus.get());
+  if (shared_context) gst_element_set_context(bin, shared_context);
+  return Ref<GstElement>(bin);
+}
+
 void set_properties(GstElement *element, const std::string &properties) {
+  const Ref<GstElement> filter = part_of(element, "filter"), hold = part_of(element, "hold");
   for (const auto &[name, value] : split(properties)) {
-    fail_unless(g_object_class_find_property(G_OBJECT_GET_CLASS(element), name.c_str()) != nullptr,
-                "there is no property %s", name.c_str());
-    gst_util_set_object_arg(G_OBJECT(element), name.c_str(), value.c_str());
+    GstElement *const of = has_property(filter.get(), name) ? filter.get() : hold.get();
+    fail_unless(has_property(of, name), "there is no property %s", name.c_str());
+    gst_util_set_object_arg(G_OBJECT(of), name.c_str(), value.c_str());
   }
 }
 
@@ -567,8 +603,19 @@ Report Harness::take_one(GstMessageType type) {
 
 Ref<GstStructure> Harness::stats() const {
   settle();
-  GstStructure *stats = nullptr;
-  g_object_get(element(), "stats", &stats, nullptr);
+  return stats_of(element());
+}
+
+Ref<GstStructure> stats_of(GstElement *element) {
+  GstStructure *stats = nullptr, *held = nullptr;
+  g_object_get(part_of(element, "filter").get(), "stats", &stats, nullptr);
+  if (!GST_IS_BIN(element)) return Ref<GstStructure>(stats);
+  g_object_get(part_of(element, "hold").get(), "stats", &held, nullptr);
+  const Ref<GstStructure> owned(held);
+  for (gint i = 0; i < gst_structure_n_fields(held); i++) {
+    const gchar *const name = gst_structure_nth_field_name(held, static_cast<guint>(i));
+    gst_structure_set_value(stats, name, gst_structure_get_value(held, name));
+  }
   return Ref<GstStructure>(stats);
 }
 

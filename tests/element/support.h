@@ -142,12 +142,22 @@ bool is_filtered_by_unpacking(GstBuffer *in, GstBuffer *out, const GstVideoInfo 
 // The backend of the tests, "cpu" or "cuda": the environment variable CUDACONV_TEST_BACKEND.
 const char *test_backend();
 
-// A cudaconv in state NULL with its own bus. Its backend is test_backend() unless `properties` name one. Unless
-// `shares_context` is false, it gets the CUDA context that all tests share, since making one takes long.
+// A cudaconv in state NULL with its own bus; a bin of a roihold and a cudaconv if `properties` name some of roihold.
+// Its backend is test_backend() unless `properties` name one. Unless `shares_context` is false, it gets the CUDA
+// context that all tests share, since making one takes long.
 Ref<GstElement> new_element(const std::string &properties, bool shares_context = true);
+
+// A bin of elements from a launch line, with its own bus, the shared context, and pads "sink" and "src".
+Ref<GstElement> new_bin(const std::string &line);
+
+// The roihold, "hold", or the cudaconv, "filter", of such a bin; another element itself.
+Ref<GstElement> part_of(GstElement *element, const char *name);
 
 // Sets properties like a launch line.
 void set_properties(GstElement *element, const std::string &properties);
+
+// The property `stats`; of a bin, that of its cudaconv with the fields of its roihold.
+Ref<GstStructure> stats_of(GstElement *element);
 
 // Whether the element reaches READY with backend=cuda. It never fails a test, so it may be called outside tests.
 bool has_device();

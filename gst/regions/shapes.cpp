@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gstcudaconvroishape.h"
+#include "regions/shapes.h"
 
 #include <algorithm>
 #include <climits>
@@ -115,6 +115,19 @@ int64_t share(int length, double fraction) {
 
 }  // namespace
 
+void RoiList::add(const Region &rectangle, const Labels &labels, int64_t id, Cover cover) {
+  const bool shares = !region.empty() && region.back().labels && *region.back().labels == labels;
+  region.push_back({{shares ? region.back().labels : std::make_shared<const Labels>(labels), id, cover}, rectangle});
+}
+
+bool have_same_labels(const Detected &a, const Detected &b) {
+  return a.labels == b.labels || (a.labels && b.labels && *a.labels == *b.labels);
+}
+
+bool is_same(const DetectedRegion &a, const DetectedRegion &b) {
+  return a.region == b.region && a.cover == b.cover && have_same_labels(a, b);
+}
+
 Region moved(Region region, Pixel by) {
   const auto within = [](int64_t v) { return static_cast<int>(std::clamp<int64_t>(v, INT_MIN, INT_MAX)); };
   region.x = within(region.x + by.x);
@@ -130,7 +143,7 @@ std::shared_ptr<const RoiMask> moved(const std::shared_ptr<const RoiMask> &mask,
 
 RoiList moved(RoiList regions, Pixel by) {
   if (by.x == 0 && by.y == 0) return regions;
-  for (Region &region : regions.region) region = moved(region, by);
+  for (DetectedRegion &found : regions.region) found.region = moved(found.region, by);
   for (auto &mask : regions.mask) mask = moved(mask, by);
   return regions;
 }
@@ -157,6 +170,19 @@ bool is_outside(const RegionMask &mask, FrameSize frame) {
     for (const int64_t x : columns)
       if (mask.member[y * mask.width + x]) return false;
   return true;
+}
+
+bool is_outside(const RoiList &regions, FrameSize frame) {
+  if (regions.everywhere) return false;
+  for (const DetectedRegion &found : regions.region)
+    if (!is_outside(found.region, frame)) return false;
+  for (const auto &found : regions.mask)
+    if (!is_outside(found->mask, frame)) return false;
+  return true;
+}
+
+Region upright(const Region &region) {
+  return region.rotation == 0 ? region : region_of(bounds_of(region));
 }
 
 Region rectangle_around(double left, double top, double right, double bottom) {
@@ -224,21 +250,70 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
   return result;
 }
 
-Region rescaled(const Region &region, FrameSize from, FrameSize to, bool ellipse) {
+Region rescaled(const Region &region, FrameSize from, FrameSize to) {
   // Scaled sides would not cover a turned region. An upright one does, and so does the ellipse in it.
   const Box box = box_of(region.rotation == 0 ? region : joined(region, region, true));
   const auto down = [](int64_t v, int by, int of) { return floor_div(__int128{v} * by, of); };
   const auto up = [](int64_t v, int by, int of) { return ceil_div(__int128{v} * by, of); };
-  Box scaled = {down(box.x0, to.width, from.width), down(box.y0, to.height, from.height),
-                up(box.x1, to.width, from.width), up(box.y1, to.height, from.height)};
-  if (ellipse && !box.empty()) {
-    // Rounding has moved the centre by up to half a pixel. With these margins the ellipse covers the exact one.
-    const double ratio = 1.0 * box.width() / box.height() * to.width / from.width * from.height / to.height;
-    const auto more = [](double r) { return static_cast<int64_t>(std::ceil(std::hypot(1, r) / 2)); };
-    const int64_t x = more(ratio), y = more(1 / ratio);
-    scaled = {scaled.x0 - x, scaled.y0 - y, scaled.x1 + x, scaled.y1 + y};
-  }
-  return region_of(scaled);
+  return region_of({down(box.x0, to.width, from.width), down(box.y0, to.height, from.height),
+                    up(box.x1, to.width, from.width), up(box.y1, to.height, from.height)});
+}
+
+DetectedRegion rescaled(DetectedRegion found, FrameSize from, FrameSize to) {
+  const auto rounds = [](int at, int by, int of) { return int64_t{at} * by % of != 0; };
+  const Region &r = found.region;
+  if (rounds(r.x, to.width, from.width) || rounds(r.y, to.height, from.height) ||
+      rounds(r.width, to.width, from.width) || rounds(r.height, to.height, from.height))
+    found.cover = found.cover == Cover::Exact ? Cover::Rounded : Cover::Joined;
+  if (r.rotation != 0) found.cover = Cover::Joined;
+  found.region = rescaled(r, from, to);
+  return found;
+}
+
+std::shared_ptr<const RoiMask> rescaled(const RoiMask &mask, FrameSize from, FrameSize to) {
+  auto result = std::make_shared<RoiMask>(mask);
+  const DetectedRegion box = rescaled(DetectedRegion{mask, mask.mask.box}, from, to);
+  result->mask.box = box.region;
+  result->cover = box.cover;
+  // The longer side may have become the shorter one.
+  const int64_t side = mask.shorter_side;
+  result->shorter_side = static_cast<int>(std::min<int64_t>(
+      std::max(ceil_div(side * to.width, from.width), ceil_div(side * to.height, from.height)), INT_MAX));
+  return result;
+}
+
+RoiList rescaled(const RoiList &regions, FrameSize from, FrameSize to) {
+  RoiList result;
+  result.everywhere = regions.everywhere;
+  for (const DetectedRegion &found : regions.region) result.region.push_back(rescaled(found, from, to));
+  for (const auto &found : regions.mask) result.mask.push_back(rescaled(*found, from, to));
+  return result;
+}
+
+// With these margins, across and down, the ellipse inscribed in a rectangle covers that of a rectangle whose edges are
+// up to a pixel farther inside: its centre is up to half a pixel away.
+static Pixel margins(const Region &r) {
+  const double ratio = 1.0 * r.width / r.height;
+  const auto more = [](double by) { return static_cast<int64_t>(std::ceil(std::hypot(1, by) / 2)); };
+  return {more(ratio), more(1 / ratio)};
+}
+
+Region for_ellipse(const DetectedRegion &found) {
+  const Region &r = found.region;
+  if (found.cover == Cover::Exact || r.width <= 0 || r.height <= 0) return r;
+  if (found.cover == Cover::Joined) return joined(r, r, true);
+  const Box box = box_of(r);
+  const Pixel by = margins(r);
+  return region_of({box.x0 - by.x, box.y0 - by.y, box.x1 + by.x, box.y1 + by.y});
+}
+
+Region for_invert(const DetectedRegion &found, bool ellipse) {
+  const Region &r = found.region;
+  if (found.cover == Cover::Exact) return r;
+  if (found.cover == Cover::Joined || r.rotation != 0 || r.width < 3 || r.height < 3) return {};
+  const Pixel by = ellipse ? margins({0, 0, r.width - 2, r.height - 2}) : Pixel();
+  const Box box = box_of(r), inner = {box.x0 + 1 + by.x, box.y0 + 1 + by.y, box.x1 - 1 - by.x, box.y1 - 1 - by.y};
+  return inner.empty() ? Region() : region_of(inner);
 }
 
 }  // namespace cudaconv::gst

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions that are in force for some time before and after the frames that they came with: roi-lookahead, roi-hold.
+// Regions that are in force for some time before and after the frames that they came with.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "gstcudaconvroishape.h"
+#include "regions/shapes.h"
 
 namespace cudaconv::gst {
 
@@ -16,13 +16,11 @@ struct RoiTimes {
   uint64_t before = 0, after = 0;
 };
 
-// For the sink pad's streaming thread alone. Times are nanoseconds of stream time. No function that throws changes
-// anything.
+// One thread at a time. Times are nanoseconds of stream time. No function that throws changes anything.
 //
 // A slice has the regions of one eighth of the longer one of the times. Where these are more than kMostRegions
-// or kMostMasks, equal ones are kept once, then neighbours are joined to one that covers both. So memory is bounded, no
-// region is lost, and none is in force for longer than the others of its slice. With roi-invert a joined region would
-// show what is to be hidden: there some are dropped instead.
+// or kMostMasks, equal ones are kept once, then neighbours are joined to one that covers both, those of the same type
+// first. So memory is bounded, no region is lost, and none is in force for longer than the others of its slice.
 class RoiHistory {
  public:
   static constexpr size_t kMostRegions = 2048, kMostMasks = 4;
@@ -35,10 +33,8 @@ class RoiHistory {
   // Sets where the pictures of the frames to come are. Returns the corner of such a picture in the coordinates of the
   // held regions. These coordinates begin as the whole frame's. If the picture moves within frames of one size, held
   // regions keep their place in the frame. If frames have another size, for example other padding, held regions keep
-  // their place in the picture. If the sizes of both change, regions are scaled. `ellipse`: regions are ellipses, and
-  // the results cover all of them. `invert`: regions are what is not filtered. They are forgotten instead of scaled,
-  // since rounded ones would show what is to be hidden.
-  Pixel set_picture(const PicturePlace &place, bool ellipse, bool invert);
+  // their place in the picture. If the sizes of both change, regions are scaled.
+  Pixel set_picture(const PicturePlace &place);
 
   // The first and the last of some times, or of none.
   struct Span {
@@ -52,14 +48,12 @@ class RoiHistory {
   };
 
   // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within `open`, even
-  // by twice the `times`. `open`: the times of the frames that still wait and of the frame before. `ellipse`: regions
-  // are ellipses, which joining allows for. `invert`: regions are what is not filtered. `before`: the regions that an
-  // earlier call added for this frame. Then only these are dropped, each once, since another frame of this time may
-  // have an equal one.
-  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,
-           const RoiList *before = nullptr);
-  // The regions in force at the time of a frame. Its `own` are in force even where they are no longer held, such as
-  // after roi-lookahead has become shorter.
+  // by twice the `times`. `open`: the times of the frames that still wait and of the frame before. `before`: the
+  // regions that an earlier call added for this frame. Then only these are dropped, each once, since another frame of
+  // this time may have an equal one.
+  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, const RoiList *before = nullptr);
+  // The regions in force at the time of a frame, first its `own`. These are in force even where they are no longer
+  // held, such as after the times have become shorter.
   RoiList in_force(int64_t time, RoiTimes times, const RoiList &own) const;
 
  private:
@@ -71,15 +65,15 @@ class RoiHistory {
   };
   struct Slice {
     int64_t begin;
-    std::vector<Held<Region>> region;
+    std::vector<Held<DetectedRegion>> region;
     std::vector<Held<std::shared_ptr<const RoiMask>>> mask;
     Span everywhere;  // of frames all of which is a region
 
     // `to_frame`: what moves regions into the coordinates of the frame.
-    void reduce(bool ellipse, bool invert, FrameSize frame, Pixel to_frame);
+    void reduce(FrameSize frame, Pixel to_frame);
   };
 
-  void rescale(Pixel by, FrameSize from, FrameSize to, bool ellipse);
+  void rescale(Pixel by, FrameSize from, FrameSize to);
 
   std::vector<Slice> slices_;
   std::optional<PicturePlace> place_;  // of the last frame

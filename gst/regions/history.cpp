@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gstcudaconvroihistory.h"
+#include "regions/history.h"
 
 #include <algorithm>
-#include <climits>
+#include <iterator>
 #include <tuple>
 #include <utility>
-
-#include "plan/rounding.h"
 
 namespace cudaconv::gst {
 
@@ -14,9 +12,26 @@ namespace {
 
 constexpr uint64_t kSlices = 8;  // slices in the longer one of the times
 
+// An order of labels, in which regions of any type come first.
+int compare_labels(const DetectedRegion &a, const DetectedRegion &b) {
+  if (a.labels == b.labels) return 0;
+  if (!a.labels || !b.labels) return a.labels ? 1 : -1;
+  return *a.labels < *b.labels ? -1 : *b.labels < *a.labels;
+}
+
 // An order of regions, in which equal ones are neighbours.
-bool precedes(const Region &a, const Region &b) {
-  return std::tie(a.x, a.y, a.width, a.height, a.rotation) < std::tie(b.x, b.y, b.width, b.height, b.rotation);
+bool precedes(const DetectedRegion &one, const DetectedRegion &other) {
+  const Region &a = one.region, &b = other.region;
+  const auto ours = std::tie(a.x, a.y, a.width, a.height, a.rotation, one.cover),
+             theirs = std::tie(b.x, b.y, b.width, b.height, b.rotation, other.cover);
+  return ours != theirs ? ours < theirs : compare_labels(one, other) < 0;
+}
+
+// A region that covers both, and the detections that it is of.
+DetectedRegion both_of(const DetectedRegion &a, const DetectedRegion &b) {
+  if (is_same(a, b)) return a;
+  const auto labels = have_same_labels(a, b) ? a.labels : nullptr;
+  return {{labels, 0, Cover::Joined}, joined(a.region, b.region, false)};
 }
 
 // Whether b is at most `distance` later than a. Differences of any two times fit into 64 bits.
@@ -47,30 +62,31 @@ bool RoiHistory::Span::is_in_force(const Span &span, RoiTimes times) const {
   return !empty() && is_within(span.last, first, times.before) && is_within(last, span.first, times.after);
 }
 
-void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame, Pixel to_frame) {
+void RoiHistory::Slice::reduce(FrameSize frame, Pixel to_frame) {
+  const auto sort_by = [&](const auto &is_before) {
+    std::sort(region.begin(), region.end(), [&](auto &a, auto &b) { return is_before(a.region, b.region); });
+  };
   if (region.size() > kMostRegions) {
-    std::sort(region.begin(), region.end(), [](auto &a, auto &b) { return precedes(a.region, b.region); });
+    sort_by(precedes);
     size_t kept = 0;
     for (size_t i = 1; i < region.size(); i++) {
-      if (region[kept].region == region[i].region)
+      if (is_same(region[kept].region, region[i].region))
         region[kept].at.add(region[i].at);
       else
         region[++kept] = region[i];
     }
     region.resize(kept + 1);
   }
-  if (invert) {
-    if (region.size() > kMostRegions) region.resize(kMostRegions);
-    if (mask.size() > kMostMasks) mask.erase(mask.begin(), mask.end() - kMostMasks);
-    return;
-  }
   if (region.size() > kMostRegions)
-    std::sort(region.begin(), region.end(), [](auto &a, auto &b) { return place(a.region) < place(b.region); });
+    sort_by([](const DetectedRegion &a, const DetectedRegion &b) {
+      const int order = compare_labels(a, b);
+      return order ? order < 0 : place(a.region) < place(b.region);
+    });
   // Joined down to half of kMostRegions, since otherwise the next frame would exceed it again.
   for (bool full = region.size() > kMostRegions; full; full = region.size() > kMostRegions / 2) {
     for (size_t i = 0; i + 1 < region.size(); i += 2) {
       region[i].at.add(region[i + 1].at);
-      region[i / 2] = {joined(region[i].region, region[i + 1].region, ellipse), region[i].at};
+      region[i / 2] = {both_of(region[i].region, region[i + 1].region), region[i].at};
     }
     if (region.size() % 2) region[region.size() / 2] = region.back();
     region.resize((region.size() + 1) / 2);
@@ -78,56 +94,58 @@ void RoiHistory::Slice::reduce(bool ellipse, bool invert, FrameSize frame, Pixel
   if (mask.size() <= kMostMasks) return;
   std::vector<std::shared_ptr<const RoiMask>> all;
   Span at = mask[0].at;
+  bool same = true;
   for (const auto &held : mask) {
     all.push_back(moved(held.region, to_frame));
     at.add(held.at);
+    same &= have_same_labels(*held.region, *mask[0].region);
   }
+  const auto labels = same ? mask[0].region->labels : nullptr;
   mask.clear();
-  if (auto one = joined(all, frame)) mask.push_back({moved(one, Pixel{} - to_frame), at});
+  if (const auto one = joined(all, frame)) {
+    auto both = std::make_shared<RoiMask>(*moved(one, Pixel{} - to_frame));
+    both->labels = labels;
+    both->cover = Cover::Joined;
+    mask.push_back({std::move(both), at});
+  }
 }
 
-Pixel RoiHistory::set_picture(const PicturePlace &place, bool ellipse, bool invert) {
+Pixel RoiHistory::set_picture(const PicturePlace &place) {
   Pixel origin = place.corner;
   if (place_ && place.frame == place_->frame) {
     origin = place.corner - (place_->corner - origin_);
   } else if (place_ && place.picture == place_->picture) {
     origin = origin_;
   } else if (place_ && !slices_.empty()) {
-    if (invert) slices_.clear();
-    rescale(place_->corner - origin_, place_->frame, place.frame, ellipse);
+    rescale(place_->corner - origin_, place_->frame, place.frame);
   }
   place_ = place;
   return origin_ = origin;
 }
 
 // Moves the regions by some pixels, and scales them from one size of frames to another.
-void RoiHistory::rescale(Pixel by, FrameSize from, FrameSize to, bool ellipse) {
+void RoiHistory::rescale(Pixel by, FrameSize from, FrameSize to) {
   std::vector<Slice> slices = slices_;
   for (Slice &slice : slices) {
-    for (auto &held : slice.region) held.region = rescaled(moved(held.region, by), from, to, ellipse);
-    for (auto &held : slice.mask) {
-      auto mask = std::make_shared<RoiMask>(*held.region);
-      mask->mask.box = rescaled(moved(mask->mask.box, by), from, to, false);
-      // The longer side may have become the shorter one.
-      const int64_t side = mask->shorter_side;
-      mask->shorter_side = static_cast<int>(std::min<int64_t>(
-          std::max(ceil_div(side * to.width, from.width), ceil_div(side * to.height, from.height)), INT_MAX));
-      held.region = std::move(mask);
+    for (auto &held : slice.region) {
+      held.region.region = moved(held.region.region, by);
+      held.region = rescaled(held.region, from, to);
     }
+    for (auto &held : slice.mask) held.region = rescaled(*moved(held.region, by), from, to);
   }
   slices_.swap(slices);
 }
 
-void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool invert,
-                     const RoiList *before) {
+void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, const RoiList *before) {
   // Timestamps that are out of order may take the stream back, so twice the times count.
   const RoiTimes kept = {2 * std::min(times.before, UINT64_MAX / 2), 2 * std::min(times.after, UINT64_MAX / 2)};
   const auto counts = [&](const Span &at) {
     return before || at.is_in_force(open, kept) || at.is_in_force(time, kept);
   };
   RoiList dropped = before ? *before : RoiList();
-  const auto is_dropped = [&](const Span &at, auto &all, const auto &one) {
-    const auto found_at = at.first == time && at.last == time ? std::find(all.begin(), all.end(), one) : all.end();
+  const auto is_dropped = [&](const Span &at, auto &all, const auto &is_one) {
+    const bool came_then = at.first == time && at.last == time;
+    const auto found_at = came_then ? std::find_if(all.begin(), all.end(), is_one) : all.end();
     if (found_at == all.end()) return false;
     all.erase(found_at);
     return true;
@@ -135,10 +153,14 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
   std::vector<Slice> slices;
   for (const Slice &slice : slices_) {
     Slice left = {slice.begin, {}, {}, {}};
-    for (const auto &held : slice.region)
-      if (counts(held.at) && !is_dropped(held.at, dropped.region, held.region)) left.region.push_back(held);
-    for (const auto &held : slice.mask)
-      if (counts(held.at) && !is_dropped(held.at, dropped.mask, held.region)) left.mask.push_back(held);
+    for (const auto &held : slice.region) {
+      const auto is_it = [&](const DetectedRegion &one) { return is_same(one, held.region); };
+      if (counts(held.at) && !is_dropped(held.at, dropped.region, is_it)) left.region.push_back(held);
+    }
+    for (const auto &held : slice.mask) {
+      const auto is_it = [&](const auto &one) { return one == held.region; };
+      if (counts(held.at) && !is_dropped(held.at, dropped.mask, is_it)) left.mask.push_back(held);
+    }
     if (counts(slice.everywhere)) left.everywhere = slice.everywhere;
     if (!left.region.empty() || !left.mask.empty() || !left.everywhere.empty()) slices.push_back(std::move(left));
   }
@@ -148,27 +170,32 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
       return is_within(s.begin, time, length) && is_within(time, s.begin, length);
     });
     if (slice == slices.end()) slice = slices.insert(slices.end(), {time, {}, {}, {}});
-    for (const Region &region : found.region) slice->region.push_back({region, time});
+    for (const DetectedRegion &region : found.region) slice->region.push_back({region, time});
     for (const auto &mask : found.mask) slice->mask.push_back({mask, time});
     if (found.everywhere) slice->everywhere.add(time);
-    slice->reduce(ellipse, invert, place_->frame, place_->corner - origin_);
+    slice->reduce(place_->frame, place_->corner - origin_);
   }
   slices_.swap(slices);
 }
 
 RoiList RoiHistory::in_force(int64_t time, RoiTimes times, const RoiList &own) const {
   RoiList list = own;
+  std::vector<DetectedRegion> others;
   for (const Slice &slice : slices_) {
     for (const auto &held : slice.region)
-      if (held.at.is_in_force(time, times)) list.region.push_back(held.region);
+      if (held.at.is_in_force(time, times)) others.push_back(held.region);
     for (const auto &held : slice.mask)
       if (held.at.is_in_force(time, times) &&
           std::find(own.mask.begin(), own.mask.end(), held.region) == own.mask.end())
         list.mask.push_back(held.region);
     list.everywhere |= slice.everywhere.is_in_force(time, times);
   }
-  std::sort(list.region.begin(), list.region.end(), precedes);
-  list.region.erase(std::unique(list.region.begin(), list.region.end()), list.region.end());
+  std::vector<DetectedRegion> sorted = own.region;
+  std::sort(sorted.begin(), sorted.end(), precedes);
+  std::sort(others.begin(), others.end(), precedes);
+  others.erase(std::unique(others.begin(), others.end(), is_same), others.end());
+  std::set_difference(others.begin(), others.end(), sorted.begin(), sorted.end(), std::back_inserter(list.region),
+                      precedes);
   return list;
 }
 

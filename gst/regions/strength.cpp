@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gstcudaconvroistrength.h"
+#include "regions/strength.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,30 +1,57 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The geometry of regions: growing, joining and scaling them. Inexact results cover more, never less.
+// Regions that come with frames, and their geometry: growing, joining and scaling them. Inexact results cover more,
+// never less.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "filter.h"
 
 namespace cudaconv::gst {
 
-// A segmentation mask that came with a frame. It never changes.
-struct RoiMask {
+// The names of a detection, the usual one first; often there is none.
+using Labels = std::vector<std::string>;
+
+// How a region covers what was detected: exactly; with edges rounded outwards by less than a pixel; or together with
+// others.
+enum class Cover : uint8_t { Exact, Rounded, Joined };
+
+// What all regions have.
+struct Detected {
+  std::shared_ptr<const Labels> labels;  // nullptr: of several detections, thus of any type
+  int64_t id = 0;                        // of the object, by its tracker; 0: unknown
+  Cover cover = Cover::Exact;
+};
+
+struct DetectedRegion : Detected {
+  Region region;
+};
+
+// A segmentation mask. It never changes.
+struct RoiMask : Detected {
   RegionMask mask;
   int shorter_side = 0;  // in pixels, of the smallest rectangle around the members
 };
 
 // Regions that came with frames, in pixels of the frame.
 struct RoiList {
-  std::vector<Region> region;
+  std::vector<DetectedRegion> region;
   std::vector<std::shared_ptr<const RoiMask>> mask;
   bool everywhere = false;  // a meta that cannot be read marks a part of the frame: all of it is a region
 
   bool empty() const { return region.empty() && mask.empty() && !everywhere; }
+  // Adds a rectangle. Neighbours with equal labels share them.
+  void add(const Region &rectangle, const Labels &labels, int64_t id = 0, Cover cover = Cover::Exact);
 };
+
+// Whether both are of the same types.
+bool have_same_labels(const Detected &a, const Detected &b);
+// Whether both are the same region, of the same types.
+bool is_same(const DetectedRegion &a, const DetectedRegion &b);
 
 struct FrameSize {
   int width = 0, height = 0;
@@ -46,9 +73,10 @@ struct PicturePlace {
 
 // Whether no pixel of the frame can be in the region. An empty region is outside of every frame.
 bool is_outside(const Region &region, FrameSize frame);
-
 // Whether no pixel of the frame is a member of the mask.
 bool is_outside(const RegionMask &mask, FrameSize frame);
+// Whether no pixel of the frame can be in any of the regions.
+bool is_outside(const RoiList &regions, FrameSize frame);
 
 // Regions moved by some pixels.
 Region moved(Region region, Pixel by);
@@ -57,6 +85,8 @@ RoiList moved(RoiList regions, Pixel by);
 
 // The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.
 Region rectangle_around(double left, double top, double right, double bottom);
+// The smallest upright region around a region that may be turned.
+Region upright(const Region &region);
 
 // The region enlarged on each side by `fraction` of its width and height, along its own axes. Sides end at 2^31-1
 // pixels.
@@ -73,8 +103,17 @@ Region joined(const Region &a, const Region &b, bool ellipse);
 // the masks' shorter sides.
 std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const RoiMask>> &masks, FrameSize frame);
 
-// The region scaled from one size of frames to another. A turned one becomes an upright one, and the ellipse inscribed
-// in that covers it too. `ellipse`: the ellipse inscribed in the result covers the scaled ellipse.
-Region rescaled(const Region &region, FrameSize from, FrameSize to, bool ellipse);
+// Regions scaled from one size of frames to another. A turned one becomes an upright one, and the ellipse inscribed in
+// that covers it too.
+Region rescaled(const Region &region, FrameSize from, FrameSize to);
+DetectedRegion rescaled(DetectedRegion region, FrameSize from, FrameSize to);
+std::shared_ptr<const RoiMask> rescaled(const RoiMask &mask, FrameSize from, FrameSize to);
+RoiList rescaled(const RoiList &regions, FrameSize from, FrameSize to);
+
+// The region whose inscribed ellipse covers what was detected, also where its edges were rounded or it was joined.
+Region for_ellipse(const DetectedRegion &region);
+// The region within what was detected, for roi-invert, which shows it. Empty where that is not known. `ellipse`: the
+// ellipse inscribed in it is within the detected one.
+Region for_invert(const DetectedRegion &region, bool ellipse);
 
 }  // namespace cudaconv::gst

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backend.h"
-#include "gstcudaconvroi.h"
+#include "regions/selector.h"
 
 namespace cudaconv::gst {
 

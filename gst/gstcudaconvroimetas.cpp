@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvroimetas.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gstcudaconvanalytics.h"
+#include "gstcudaconvformat.h"
+#include "gstroiholdmeta.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+constexpr char kWholeFrame[] = "whole-frame";  // the type, and the name of a parameter, of a meta of all of a frame
+
+// The text with its control characters as escapes.
+std::string printable(const std::string &text) {
+  std::string result;
+  for (const char c : text) {
+    g_autofree gchar *escaped = g_strescape(std::string(1, c).c_str(), "\"\\");
+    result += g_ascii_iscntrl(c) ? escaped : std::string(1, c);
+  }
+  return result;
+}
+
+// Adds the regions of a roihold that are wanted.
+void add_held(const RoiList &held, const TypeFilter &types, RoiTypeCounts *counts, RoiList *list) {
+  for (const DetectedRegion &region : held.region) {
+    if (!types.wants(region)) continue;
+    (*counts)[type_of(region)]++;
+    list->region.push_back(region);
+  }
+  for (const auto &mask : held.mask) {
+    if (!types.wants(*mask)) continue;
+    (*counts)[type_of(*mask)]++;
+    list->mask.push_back(mask);
+  }
+  list->everywhere |= held.everywhere;
+}
+
+// Adds the regions in other metas that are wanted. `trouble`: see add_analytics().
+void add_metas(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  gpointer state = nullptr;
+  while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+    auto *roi = reinterpret_cast<GstVideoRegionOfInterestMeta *>(meta);
+    const gchar *const type = g_quark_to_string(roi->roi_type);
+    const Labels labels = type ? Labels{type} : Labels();
+    if (gst_video_region_of_interest_meta_get_param(roi, kWholeFrame))
+      list->everywhere = true;
+    else if (wanted.take(labels))
+      list->add(region_of(*roi), labels, roi->id);
+  }
+  add_analytics(buffer, wanted, list, trouble);
+}
+
+}  // namespace
+
+FrameSize frame_size(const GstVideoInfo &info) {
+  // Both fields have the same number of rows in GStreamer, even if the frame has an odd number.
+  return {GST_VIDEO_INFO_WIDTH(&info), (has_fields(info) ? 2 : 1) * GST_VIDEO_INFO_FIELD_HEIGHT(&info)};
+}
+
+PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info) {
+  const FrameSize picture = frame_size(info);
+  const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  const auto fits = [](gint64 at, int length, guint whole) { return at + length <= whole && whole <= G_MAXINT; };
+  // A frame whose metas contradict its caps is refused later.
+  if (!crop || !meta || !fits(crop->x, picture.width, meta->width) || !fits(crop->y, picture.height, meta->height))
+    return {picture, picture, {}};
+  return {{static_cast<int>(meta->width), static_cast<int>(meta->height)}, picture, {crop->x, crop->y}};
+}
+
+Region region_of(const GstVideoRegionOfInterestMeta &meta) {
+  const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
+  return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
+}
+
+GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &given) {
+  const Region region = upright(given);
+  const gint64 left = std::max(region.x, 0), top = std::max(region.y, 0);
+  const gint64 width = gint64{region.x} + region.width - left, height = gint64{region.y} + region.height - top;
+  if (width <= 0 || height <= 0) return nullptr;
+  return gst_buffer_add_video_region_of_interest_meta_id(buffer, type, static_cast<guint>(left),
+                                                         static_cast<guint>(top), static_cast<guint>(width),
+                                                         static_cast<guint>(height));
+}
+
+void add_whole_frame(GstBuffer *buffer, FrameSize frame) {
+  const Region all = {0, 0, frame.width, frame.height};
+  if (auto *meta = add_roi_meta(buffer, g_quark_from_static_string(kWholeFrame), all))
+    gst_video_region_of_interest_meta_add_param(meta, gst_structure_new_empty(kWholeFrame));
+}
+
+RoiList find_regions(GstBuffer *buffer, const TypeFilter &types, std::string *trouble, RoiTypeCounts *counts) {
+  RoiList list;
+  if (const RoiList *held = get_held_regions(buffer)) {
+    add_held(*held, types, counts, &list);
+    return list;
+  }
+  const auto wanted = [&](const Labels &labels) { return types.wants(labels); };
+  const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
+  add_metas(buffer, {types.names_some(), wanted, count}, &list, trouble);
+  return list;
+}
+
+// ---- Types that match nothing ---------------------------------------------------------------------------------------
+
+void RoiTypeWatch::reset() {
+  wanted_.clear();
+  matched_ = false;
+  seen_.clear();
+  first_.reset();
+}
+
+std::string RoiTypeWatch::look(GstBuffer *buffer, const std::string &types, const RoiList &found, int64_t now) {
+  if (types != wanted_) {
+    reset();
+    wanted_ = types;
+  }
+  if (types.empty()) return {};
+  if (!found.empty()) {
+    matched_ = true;
+    first_.reset();
+    seen_.clear();
+    return {};
+  }
+  constexpr size_t kMostNamed = 8;  // types in one message
+  bool carries_some = false;
+  const auto see = [&](const Labels &labels) {
+    carries_some = true;
+    for (const std::string &label : labels)
+      if (seen_.size() < kMostNamed) seen_.insert(printable(trimmed(label)));
+    return false;
+  };
+  RoiList none;
+  std::string trouble;
+  if (const RoiList *held = get_held_regions(buffer)) {
+    for (const DetectedRegion &region : held->region) see(region.labels ? *region.labels : Labels());
+    for (const auto &mask : held->mask) see(mask->labels ? *mask->labels : Labels());
+  } else {
+    add_metas(buffer, {true, see, [](const Labels &) {}}, &none, &trouble);
+  }
+  if (!carries_some) return {};
+  if (!first_ || now < *first_) first_ = now;
+  return static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND ? sentence() : std::string();
+}
+
+std::string RoiTypeWatch::end() const {
+  return matched_ || !first_ ? std::string() : sentence();
+}
+
+std::string RoiTypeWatch::sentence() const {
+  std::string types;
+  for (const std::string &type : seen_) types += (types.empty() ? "" : ", ") + type;
+  return std::string(property_) + "=" + wanted_ +
+         " matches none of the regions that come with frames; their types are " + (types.empty() ? "not known" : types);
+}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The regions that come with a buffer, in its metas.
+#pragma once
+
+#include <gst/video/video.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "regions/shapes.h"
+#include "regions/types.h"
+
+namespace cudaconv::gst {
+
+// The size of the whole frame, whose pixels regions count, also where a buffer holds only one field.
+FrameSize frame_size(const GstVideoInfo &info);
+
+// Where the picture of a buffer is: by its GstVideoCropMeta, else the whole frame.
+PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info);
+
+// The rectangle of a meta. Its coordinates are unsigned, but it may begin left of the picture or above it: -5 comes as
+// 4294967291.
+Region region_of(const GstVideoRegionOfInterestMeta &meta);
+
+// Adds a GstVideoRegionOfInterestMeta with the upright rectangle around a region, which begins in the picture: its
+// coordinates are unsigned. nullptr where nothing is left.
+GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &region);
+
+// Marks all of a frame, also for elements that do not take the meta of roihold. With roi-invert too, a cudaconv filters
+// all of it.
+void add_whole_frame(GstBuffer *buffer, FrameSize frame);
+
+// How many regions of each type or label came.
+using RoiTypeCounts = std::map<std::string, guint64>;
+
+// The regions in the metas of `buffer`, of the types that are selected, in pixels of the whole frame: a
+// GstVideoCropMeta does not change them. The meta of a roihold takes the place of all others. `trouble` receives a
+// sentence where a meta cannot be read: all of the frame, or the rectangle that the meta names, is then a region.
+// Counts the regions by type in `counts`.
+RoiList find_regions(GstBuffer *buffer, const TypeFilter &types, std::string *trouble, RoiTypeCounts *counts);
+
+// Detects types that match no region. One thread at a time.
+class RoiTypeWatch {
+ public:
+  // `property`: which selects the types, for the sentence.
+  explicit RoiTypeWatch(const char *property) : property_(property) {}
+
+  void reset();
+  // To be called for each frame, with the regions in its metas that `types` selects. `now` is in nanoseconds, and grows
+  // as the stream plays. Returns a sentence for the user where nothing has matched for five seconds, else an empty
+  // text.
+  std::string look(GstBuffer *buffer, const std::string &types, const RoiList &found, int64_t now);
+  // To be called after a flush, which time may jump at.
+  void restart_time() { first_.reset(); }
+  // To be called at the end of the stream: returns the sentence where nothing has matched at all.
+  std::string end() const;
+
+ private:
+  std::string sentence() const;
+
+  const char *const property_;
+  std::string wanted_;
+  bool matched_ = false;
+  std::set<std::string> seen_;    // types since the last match
+  std::optional<int64_t> first_;  // the first frame with metas since the last match
+};
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvtask.h"
+
+#include <utility>
+
+#include "gstcudaconvref.h"
+
+namespace cudaconv::gst {
+
+bool start_task(GstPad *pad, GstTaskFunction function, gpointer data) {
+  if (gst_pad_start_task(pad, function, data, nullptr)) return true;
+  GST_OBJECT_LOCK(pad);
+  const Ref<GstTask> task(std::exchange(GST_PAD_TASK(pad), nullptr));
+  GST_OBJECT_UNLOCK(pad);
+  if (task) gst_task_stop(task.get());  // a thread may take it later, and ends at once
+  return false;
+}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+/**
+ * SECTION:element-roihold
+ * @title: roihold
+ * @short_description: keeps regions in force before and after the frames that they come with
+ *
+ * Stands between a detector and elements that take regions, such as cudaconv and encoders. A detector finds an object
+ * late, and misses it in some frames. The element keeps each region in force for some time after its last frame
+ * (#GstRoiHold:hold) and before its first one (#GstRoiHold:lookahead). It selects types of regions, handles frames
+ * without any, counts regions and reports them.
+ *
+ * It takes raw video in any memory and touches no pixel. Frames wait in it as they came.
+ *
+ * The regions in force leave with each frame in a meta of the plugin, which the property roi-meta of cudaconv takes in
+ * place of all other metas. Rectangles that did not come with the frame are attached as GstVideoRegionOfInterestMeta
+ * too. Metas of other types stay on the frame. The meta moves and scales with the picture as
+ * GstVideoRegionOfInterestMeta does.
+ *
+ * For every frame the regions in force are those of all frames from #GstRoiHold:hold before it to
+ * #GstRoiHold:lookahead after it, both ends included, in stream time.
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 filesrc location=people.mp4 ! decodebin ! videoconvert ! facedetect display=false ! videoconvert !
+ * roihold types=face hold=500000000 lookahead=500000000 ! cudaconv roi-meta=true mask=mosaic roi-scale=0.125 !
+ * videoconvert ! autovideosink
+ * ]|
+ * Hides faces, also in the half second before and after a detection.
+ */
+
+#include "gstroihold.h"
+
+#include <gst/video/video.h>
+
+#include <iterator>
+
+#include "gstcudaconvanalytics.h"
+#include "gstcudaconvmessages.h"
+#include "gstcudaconvpresets.h"
+#include "gstcudaconvsegment.h"
+#include "gstroiholdqueue.h"
+
+using namespace cudaconv::gst;
+
+struct _GstRoiHold {
+  GstElement parent;
+  GstPad *sinkpad, *srcpad;
+  Messages *messages;
+  HoldQueue *queue;
+  HoldSettings *staged;  // under the object lock
+};
+
+#define gst_roi_hold_parent_class parent_class
+G_DEFINE_TYPE_WITH_CODE(GstRoiHold, gst_roi_hold, GST_TYPE_ELEMENT,
+                        G_IMPLEMENT_INTERFACE(GST_TYPE_PRESET, init_presets))
+GST_ELEMENT_REGISTER_DEFINE(roihold, "roihold", GST_RANK_NONE, GST_TYPE_ROI_HOLD)
+
+enum { PROP_TYPES = 1, PROP_HOLD, PROP_LOOKAHEAD, PROP_UNMARKED, PROP_REPORT, PROP_STATS };
+
+/* pads */
+
+static GstFlowReturn gst_roi_hold_chain(GstPad *, GstObject *parent, GstBuffer *buffer) {
+  GstRoiHold *self = GST_ROI_HOLD(parent);
+  const GstFlowReturn flow = self->queue->take(Ref<GstBuffer>(buffer));
+  self->messages->post();
+  return flow;
+}
+
+static gboolean gst_roi_hold_sink_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+  GstRoiHold *self = GST_ROI_HOLD(parent);
+  const GstEventType type = GST_EVENT_TYPE(event);
+  gboolean taken;
+  if (type == GST_EVENT_FLUSH_START || type == GST_EVENT_FLUSH_STOP)
+    taken = guarded(self, FALSE, [&] { return self->queue->flush(Ref<GstEvent>(event)); });
+  else if (GST_EVENT_IS_SERIALIZED(event))
+    taken = guarded(self, FALSE, [&] { return self->queue->take_event(Ref<GstEvent>(event)); });
+  else
+    return gst_pad_event_default(pad, parent, event);
+  self->messages->post();
+  return taken;
+}
+
+static gboolean gst_roi_hold_sink_query(GstPad *pad, GstObject *parent, GstQuery *query) {
+  GstRoiHold *self = GST_ROI_HOLD(parent);
+  return GST_QUERY_IS_SERIALIZED(query) ? self->queue->take_query(query) : gst_pad_query_default(pad, parent, query);
+}
+
+static gboolean gst_roi_hold_src_query(GstPad *pad, GstObject *parent, GstQuery *query) {
+  GstRoiHold *self = GST_ROI_HOLD(parent);
+  if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return gst_pad_query_default(pad, parent, query);
+  if (!gst_pad_peer_query(self->sinkpad, query)) return FALSE;
+  gboolean live;
+  GstClockTime min, max;
+  gst_query_parse_latency(query, &live, &min, &max);
+  const GstClockTime latency = self->queue->latency();
+  self->queue->set_live_latency(live ? min : GST_CLOCK_TIME_NONE);
+  if (GST_CLOCK_TIME_IS_VALID(max)) max = add_times(max, latency);
+  gst_query_set_latency(query, live, add_times(min, latency), max);
+  return TRUE;
+}
+
+static gboolean gst_roi_hold_activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active) {
+  return mode == GST_PAD_MODE_PUSH && GST_ROI_HOLD(parent)->queue->activate(pad, active);
+}
+
+static GstStateChangeReturn gst_roi_hold_change_state(GstElement *element, GstStateChange transition) {
+  HoldQueue *queue = GST_ROI_HOLD(element)->queue;
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) queue->start();
+  const GstStateChangeReturn ret = GST_ELEMENT_CLASS(parent_class)->change_state(element, transition);
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) queue->stop();
+  return ret;
+}
+
+/* the type */
+
+static void gst_roi_hold_set_property(GObject *object, guint id, const GValue *value, GParamSpec *spec) {
+  GST_OBJECT_LOCK(object);
+  HoldSettings &settings = *GST_ROI_HOLD(object)->staged;
+  guarded(object, false, [&] {
+    switch (id) {
+      case PROP_TYPES:
+        settings.types = g_value_get_string(value) ? g_value_get_string(value) : "";
+        break;
+      case PROP_HOLD:
+        settings.hold = g_value_get_uint64(value);
+        break;
+      case PROP_LOOKAHEAD:
+        settings.lookahead = g_value_get_uint64(value);
+        break;
+      case PROP_UNMARKED:
+        settings.unmarked = static_cast<Unmarked>(g_value_get_enum(value));
+        break;
+      case PROP_REPORT:
+        settings.report = g_value_get_boolean(value);
+        break;
+      default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+    }
+    return true;
+  });
+  GST_OBJECT_UNLOCK(object);
+}
+
+// All properties of one g_object_set() take effect together.
+static void gst_roi_hold_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
+  GstRoiHold *self = GST_ROI_HOLD(object);
+  guarded(object, false, [&] {
+    GST_OBJECT_LOCK(object);
+    const HoldSettings settings = *self->staged;
+    GST_OBJECT_UNLOCK(object);
+    self->queue->set(settings);
+    return true;
+  });
+  self->messages->post();
+  G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
+}
+
+static void gst_roi_hold_get_property(GObject *object, guint id, GValue *value, GParamSpec *spec) {
+  GstRoiHold *self = GST_ROI_HOLD(object);
+  if (id == PROP_STATS) {
+    g_value_take_boxed(value, self->queue->stats());
+    return;
+  }
+  GST_OBJECT_LOCK(object);
+  const HoldSettings &settings = *self->staged;
+  switch (id) {
+    case PROP_TYPES:
+      g_value_set_string(value, settings.types.empty() ? nullptr : settings.types.c_str());
+      break;
+    case PROP_HOLD:
+      g_value_set_uint64(value, settings.hold);
+      break;
+    case PROP_LOOKAHEAD:
+      g_value_set_uint64(value, settings.lookahead);
+      break;
+    case PROP_UNMARKED:
+      g_value_set_enum(value, static_cast<gint>(settings.unmarked));
+      break;
+    case PROP_REPORT:
+      g_value_set_boolean(value, settings.report);
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  }
+  GST_OBJECT_UNLOCK(object);
+}
+
+static GType unmarked_type() {
+  static GEnumValue values[std::size(kUnmarkedNames) + 1] = {};  // the last one is the end
+  for (size_t i = 0; i < std::size(kUnmarkedNames); i++)
+    values[i] = {static_cast<gint>(kUnmarkedNames[i].value), kUnmarkedNames[i].text, kUnmarkedNames[i].nick};
+  static const GType type = g_enum_register_static("GstRoiHoldUnmarked", values);
+  gst_type_mark_as_plugin_api(type, static_cast<GstPluginAPIFlags>(0));
+  return type;
+}
+
+constexpr auto kPlaying =
+    static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
+
+static void install_times(GObjectClass *klass) {
+  /**
+   * GstRoiHold:types:
+   *
+   * Metas of other types stay on the frame for other elements. A cudaconv behind does not filter them.
+   */
+  g_object_class_install_property(
+      klass, PROP_TYPES,
+      g_param_spec_string("types", "Types of regions",
+                          "Only regions of these types (roi_type, label, or class or value of a segmentation mask) "
+                          "count, comma-separated: face,plate. !staff excludes a type; unset = all types. This build "
+                          "understands " CUDACONV_ROI_METAS ".",
+                          nullptr, kPlaying));
+  /**
+   * GstRoiHold:hold:
+   *
+   * All regions of the frames within this time are in force together, without tracking. Without
+   * #GstRoiHold:lookahead it counts in both directions of time, and is longer where the stream plays faster. A frame
+   * without a timestamp follows the previous frame by its duration. A flush and the next start forget all regions. So
+   * does a segment in which frames have other stream times.
+   *
+   * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth of
+   * the time, neighbours are joined to one region that covers both. With roi-invert of cudaconv these do not count.
+   * More is filtered, never less.
+   */
+  g_object_class_install_property(
+      klass, PROP_HOLD,
+      g_param_spec_uint64("hold", "Time to hold regions",
+                          "Nanoseconds that each region stays in force after its last frame, to cover frames that a "
+                          "detector misses",
+                          0, G_MAXUINT64, 0, kPlaying));
+  /**
+   * GstRoiHold:lookahead:
+   *
+   * Covers an object from this time before its first detection. Each frame waits in the element, in its own memory,
+   * until a frame comes that is later by this time.
+   *
+   * The element adds the time to its latency, and asks upstream for more buffers accordingly. If upstream has too few,
+   * the oldest frame leaves early, with the regions known so far: `frames-early` of #GstRoiHold:stats counts these
+   * frames, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
+   */
+  g_object_class_install_property(
+      klass, PROP_LOOKAHEAD,
+      g_param_spec_uint64("lookahead", "Time to look ahead",
+                          "Nanoseconds that each region is in force before its first frame. Frames are delayed by this "
+                          "time.",
+                          0, G_MAXUINT64, 0, kPlaying));
+}
+
+static void install_others(GObjectClass *klass) {
+  /**
+   * GstRoiHold:unmarked:
+   *
+   * Regions outside the picture do not count. A gap event replaces each dropped frame.
+   */
+  g_object_class_install_property(
+      klass, PROP_UNMARKED,
+      g_param_spec_enum("unmarked", "Frames without regions", "Handling of frames for which no region is in force",
+                        unmarked_type(), static_cast<gint>(Unmarked::Pass), kPlaying));
+  /**
+   * GstRoiHold:report:
+   *
+   * The structure of the message, `roihold-regions`, has the fields of #GstRoiHold:stats, counted since the previous
+   * message. Its field `stream-time` (guint64) is the start of the counts. A flush, another segment and the end of a
+   * segment or of the stream end the counts early.
+   */
+  g_object_class_install_property(
+      klass, PROP_REPORT,
+      g_param_spec_boolean("report", "Report regions",
+                           "Post an element message roihold-regions for each second of stream time, with counts of "
+                           "frames and regions",
+                           FALSE, kPlaying));
+  /**
+   * GstRoiHold:stats:
+   *
+   * A structure `application/x-roihold-stats`, counted since the element was started:
+   *
+   * - `frames-marked`, `frames-unmarked` (guint64): frames that left with and without a region in force
+   * - `frames-early` (guint64): frames that left before #GstRoiHold:lookahead was over, since upstream had too few
+   * buffers, sent no frame for five seconds, or sent frames too late
+   * - `regions` (guint64): regions in the metas of frames that left
+   * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
+   */
+  g_object_class_install_property(
+      klass, PROP_STATS,
+      g_param_spec_boxed("stats", "Statistics",
+                         "Statistics since the start: frames-marked, frames-unmarked, frames-early, regions, "
+                         "regions-by-type",
+                         GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+}
+
+static void gst_roi_hold_class_init(GstRoiHoldClass *klass) {
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  init_debug();
+  object_class->finalize = [](GObject *object) {
+    delete GST_ROI_HOLD(object)->queue;
+    delete GST_ROI_HOLD(object)->messages;
+    delete GST_ROI_HOLD(object)->staged;
+    G_OBJECT_CLASS(parent_class)->finalize(object);
+  };
+  object_class->set_property = gst_roi_hold_set_property;
+  object_class->get_property = gst_roi_hold_get_property;
+  object_class->dispatch_properties_changed = gst_roi_hold_dispatch_properties_changed;
+  install_times(object_class);
+  install_others(object_class);
+  element_class->change_state = GST_DEBUG_FUNCPTR(gst_roi_hold_change_state);
+  gst_element_class_set_static_metadata(
+      element_class, "Regions in time", "Filter/Video",
+      "Keeps regions of interest in force before and after the frames that they come with", "The cudaconv developers");
+  GstCaps *caps = gst_caps_from_string("video/x-raw(ANY)");
+  gst_element_class_add_pad_template(element_class, gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
+  gst_element_class_add_pad_template(element_class, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
+  gst_caps_unref(caps);
+}
+
+static void gst_roi_hold_init(GstRoiHold *self) {
+  GstElementClass *klass = GST_ELEMENT_GET_CLASS(self);
+  self->sinkpad = gst_pad_new_from_template(gst_element_class_get_pad_template(klass, "sink"), "sink");
+  self->srcpad = gst_pad_new_from_template(gst_element_class_get_pad_template(klass, "src"), "src");
+  self->staged = new HoldSettings();
+  self->messages = new Messages(GST_ELEMENT_CAST(self));
+  self->queue = new HoldQueue(GST_ELEMENT_CAST(self), self->sinkpad, self->srcpad, *self->messages);
+  gst_pad_set_chain_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_chain));
+  gst_pad_set_event_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_event));
+  gst_pad_set_query_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_query));
+  gst_pad_set_query_function(self->srcpad, GST_DEBUG_FUNCPTR(gst_roi_hold_src_query));
+  for (GstPad *pad : {self->sinkpad, self->srcpad}) {
+    gst_pad_set_activatemode_function(pad, GST_DEBUG_FUNCPTR(gst_roi_hold_activate));
+    GST_PAD_SET_PROXY_CAPS(pad);
+    gst_element_add_pad(GST_ELEMENT(self), pad);
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstroiholdmeta.h"
+
+#include <gst/video/video.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gstcudaconvroimetas.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+struct HeldRegionsMeta {
+  GstMeta meta;
+  std::shared_ptr<const RoiList> *regions;  // shared by copies of the buffer
+};
+
+const GstMetaInfo *meta_info();
+
+void add(GstBuffer *buffer, std::shared_ptr<const RoiList> regions) {
+  auto *meta = reinterpret_cast<HeldRegionsMeta *>(gst_buffer_add_meta(buffer, meta_info(), nullptr));
+  *meta->regions = std::move(regions);
+}
+
+#if GST_CHECK_VERSION(1, 28, 0)
+
+using Matrix = GstVideoMetaTransformMatrix;
+
+gint limited(gint64 v) {
+  return static_cast<gint>(std::clamp<gint64>(v, G_MININT, G_MAXINT));
+}
+
+Pixel transformed(Pixel from, const Matrix &matrix) {
+  gint x = limited(from.x), y = limited(from.y);
+  gst_video_meta_transform_matrix_point(&matrix, &x, &y);
+  return {x, y};
+}
+
+// Whether the one rectangle becomes the other, neither turned nor mirrored.
+bool is_upright(const Matrix &matrix) {
+  const GstVideoRectangle &in = matrix.in_rectangle, &out = matrix.out_rectangle;
+  const auto leads = [&](Pixel from, Pixel to) {
+    const Pixel got = transformed(from, matrix);
+    return got.x == to.x && got.y == to.y;
+  };
+  return in.w > 0 && in.h > 0 && out.w > 0 && out.h > 0 && leads({in.x, in.y}, {out.x, out.y}) &&
+         leads({in.x + in.w, in.y}, {out.x + out.w, out.y}) && leads({in.x, in.y + in.h}, {out.x, out.y + out.h});
+}
+
+// The rectangle around what the matrix makes of a region, and a pixel more, since it rounds.
+DetectedRegion transformed(DetectedRegion found, const Matrix &matrix) {
+  const Region r = upright(found.region);
+  Pixel first = {G_MAXINT, G_MAXINT}, end = {G_MININT, G_MININT};
+  for (const gint64 x : {gint64{r.x}, gint64{r.x} + r.width})
+    for (const gint64 y : {gint64{r.y}, gint64{r.y} + r.height}) {
+      const Pixel corner = transformed(Pixel{x, y}, matrix);
+      first = {std::min(first.x, corner.x), std::min(first.y, corner.y)};
+      end = {std::max(end.x, corner.x), std::max(end.y, corner.y)};
+    }
+  found.cover = Cover::Joined;
+  found.region = {limited(first.x - 1), limited(first.y - 1), limited(end.x - first.x + 2),
+                  limited(end.y - first.y + 2)};
+  return found;
+}
+
+// Of a mask that is turned or mirrored the rectangle counts.
+RoiList transformed(const RoiList &regions, const Matrix &matrix) {
+  if (is_upright(matrix)) {
+    const GstVideoRectangle &in = matrix.in_rectangle, &out = matrix.out_rectangle;
+    return moved(rescaled(moved(regions, {-gint64{in.x}, -gint64{in.y}}), {in.w, in.h}, {out.w, out.h}),
+                 {out.x, out.y});
+  }
+  RoiList result;
+  result.everywhere = regions.everywhere;
+  for (const DetectedRegion &found : regions.region) result.region.push_back(transformed(found, matrix));
+  for (const auto &found : regions.mask)
+    result.region.push_back(transformed(DetectedRegion{*found, found->mask.box}, matrix));
+  return result;
+}
+
+#endif
+
+// Calls `f`, which makes regions; marks all of the frame where there is no memory for them.
+template <typename F>
+void add_made(GstBuffer *buffer, const F &f) {
+  std::shared_ptr<const RoiList> regions;
+  try {
+    regions = std::make_shared<const RoiList>(f());
+  } catch (const std::exception &) {
+    static const auto all = std::make_shared<const RoiList>(RoiList{{}, {}, true});
+    regions = all;
+  }
+  add(buffer, std::move(regions));
+}
+
+gboolean transform(GstBuffer *to, GstMeta *meta, GstBuffer *, GQuark type, gpointer data) {
+  const std::shared_ptr<const RoiList> &regions = *reinterpret_cast<HeldRegionsMeta *>(meta)->regions;
+  if (GST_META_TRANSFORM_IS_COPY(type)) {
+    add(to, regions);
+    return TRUE;
+  }
+  if (GST_VIDEO_META_TRANSFORM_IS_SCALE(type)) {
+    const auto *scale = static_cast<GstVideoMetaTransform *>(data);
+    const auto size = [](const GstVideoInfo *info) {
+      return FrameSize{GST_VIDEO_INFO_WIDTH(info), GST_VIDEO_INFO_HEIGHT(info)};
+    };
+    add_made(to, [&] { return rescaled(*regions, size(scale->in_info), size(scale->out_info)); });
+    return TRUE;
+  }
+#if GST_CHECK_VERSION(1, 28, 0)
+  if (GST_VIDEO_META_TRANSFORM_IS_MATRIX(type)) {
+    add_made(to, [&] { return transformed(*regions, *static_cast<Matrix *>(data)); });
+    return TRUE;
+  }
+#endif
+  return FALSE;
+}
+
+const GstMetaInfo *meta_info() {
+  static const GstMetaInfo *const info = gst_meta_register(
+      held_regions_api(), "RoiHoldMeta", sizeof(HeldRegionsMeta),
+      [](GstMeta *meta, gpointer, GstBuffer *) -> gboolean {
+        reinterpret_cast<HeldRegionsMeta *>(meta)->regions = new std::shared_ptr<const RoiList>();
+        return TRUE;
+      },
+      [](GstMeta *meta, GstBuffer *) { delete reinterpret_cast<HeldRegionsMeta *>(meta)->regions; }, transform);
+  return info;
+}
+
+}  // namespace
+
+GType held_regions_api() {
+  // With these tags elements treat the meta as they treat GstVideoRegionOfInterestMeta.
+  static const gchar *tags[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR, GST_META_TAG_VIDEO_SIZE_STR,
+                                nullptr};
+  static const GType type = gst_meta_api_type_register("RoiHoldMetaAPI", tags);
+  return type;
+}
+
+void set_held_regions(GstBuffer *buffer, RoiList regions) {
+  auto held = std::make_shared<const RoiList>(std::move(regions));
+  while (GstMeta *before = gst_buffer_get_meta(buffer, held_regions_api())) gst_buffer_remove_meta(buffer, before);
+  add(buffer, std::move(held));
+}
+
+void attach_regions(GstBuffer *buffer, RoiList regions, size_t own_regions, size_t own_masks, FrameSize frame) {
+  const auto add = [&](const Detected &found, const Region &region) {
+    const std::string type = type_of(found);
+    auto *meta = add_roi_meta(buffer, type.empty() ? 0 : g_quark_from_string(type.c_str()), region);
+    if (meta) meta->id = static_cast<gint>(found.id);
+  };
+  if (regions.everywhere) add_whole_frame(buffer, frame);
+  for (size_t i = own_regions; i < regions.region.size(); i++) add(regions.region[i], regions.region[i].region);
+  for (size_t i = own_masks; i < regions.mask.size(); i++) add(*regions.mask[i], regions.mask[i]->mask.box);
+  set_held_regions(buffer, std::move(regions));
+}
+
+const RoiList *get_held_regions(GstBuffer *buffer) {
+  const GstMeta *meta = gst_buffer_get_meta(buffer, held_regions_api());
+  return meta ? reinterpret_cast<const HeldRegionsMeta *>(meta)->regions->get() : nullptr;
+}
+
+}  // namespace cudaconv::gst

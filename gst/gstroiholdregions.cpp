@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstroiholdregions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gstcudaconvformat.h"
+#include "gstcudaconvref.h"
+
+namespace cudaconv::gst {
+
+void HeldRegions::set_caps(GstEvent *event) {
+  GstCaps *caps;
+  GstVideoInfo info;
+  gst_event_parse_caps(event, &caps);
+  info_.reset();
+  if (gst_video_info_from_caps(&info, caps)) info_ = info;
+}
+
+FrameRegions HeldRegions::locate(GstBuffer *buffer) const {
+  FrameRegions frame;
+  frame.at = stream_time_of(buffer, segment_, buffer_duration(*info_), last_time_);
+  frame.place = picture_place(buffer, *info_);
+  if (segment_.format == GST_FORMAT_TIME)
+    frame.running_time = gst_segment_to_running_time(&segment_, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  return frame;
+}
+
+// Without look-ahead, `hold` is wall-clock time where the stream plays faster, and counts in both directions.
+RoiTimes HeldRegions::in_time(const HoldTimes &times) const {
+  if (times.lookahead) return {times.lookahead, times.hold};
+  const double rate = segment_.format == GST_FORMAT_TIME ? std::abs(segment_.rate * segment_.applied_rate) : 1;
+  const guint64 hold = scaled(times.hold, std::max(rate, 1.0));
+  return {hold, hold};
+}
+
+void HeldRegions::add(FrameRegions *frame, RoiList found, const HoldTimes &times, const RoiHistory::Span &waiting) {
+  if (!times.holds()) {
+    held_.clear();
+    missed_ = {};
+  }
+  frame->origin = held_.set_picture(frame->place);
+  frame->own = moved(std::move(found), frame->origin - frame->place.corner);
+  if (times.holds()) {
+    RoiHistory::Span open = waiting;
+    open.add(last_time_.value_or(frame->at.time));
+    held_.add(frame->own, frame->at.time, open, in_time(times));
+  }
+  last_time_ = now_ = frame->at.time;
+}
+
+void HeldRegions::replace(FrameRegions *frame, RoiList found, const HoldTimes &times) {
+  RoiList now = moved(std::move(found), frame->origin - frame->place.corner);
+  if (times.holds()) held_.add(now, frame->at.time, last_time_.value_or(frame->at.time), in_time(times), &frame->own);
+  frame->own = std::move(now);
+}
+
+void HeldRegions::miss(const FrameRegions &frame) {
+  last_time_ = frame.at.time;
+  missed_.add(frame.at.time);
+}
+
+void HeldRegions::miss_again(FrameRegions *frame) {
+  frame->own.everywhere = true;
+  missed_.add(frame->at.time);
+}
+
+RoiList HeldRegions::in_force(const FrameRegions &frame, const HoldTimes &times) const {
+  const RoiTimes in_force = in_time(times);
+  RoiList regions = times.holds() ? held_.in_force(frame.at.time, in_force, frame.own) : frame.own;
+  regions.everywhere |= missed_.is_in_force(frame.at.time, in_force);
+  return regions;
+}
+
+// Backwards, later frames precede it in stream time, so `hold` counts, not `lookahead`. After a field the other one may
+// come with the same time.
+bool HeldRegions::is_over(const FrameRegions &frame, const HoldTimes &times) const {
+  if (!frame.at.is_known || !times.lookahead) return true;
+  const bool backwards = plays_backwards(segment_);
+  const guint64 wait = backwards ? times.hold : times.lookahead;
+  const auto now = static_cast<guint64>(now_), time = static_cast<guint64>(frame.at.time);
+  const guint64 passed = backwards ? time - now : now - time;
+  return !is_before(now_, frame.at.time) && (info_ && has_fields(*info_) ? passed > wait : passed >= wait);
+}
+
+bool HeldRegions::ends_frames(GstEvent *event, GstPad *sinkpad) const {
+  switch (GST_EVENT_TYPE(event)) {
+    case GST_EVENT_CAPS: {
+      GstCaps *caps;
+      gst_event_parse_caps(event, &caps);
+      const Ref<GstCaps> current(gst_pad_get_current_caps(sinkpad));
+      return !current || !gst_caps_is_equal(current.get(), caps);
+    }
+    case GST_EVENT_SEGMENT: {
+      const GstSegment *segment;
+      gst_event_parse_segment(event, &segment);
+      return plays_backwards(*segment) != plays_backwards(segment_) || is_other_segment(event, segment_, true);
+    }
+    case GST_EVENT_STREAM_START:
+      return is_other_stream(event, sinkpad);
+    case GST_EVENT_STREAM_GROUP_DONE:
+    case GST_EVENT_SEGMENT_DONE:
+    case GST_EVENT_EOS:
+      return true;
+    default:
+      return false;  // decoders send a gap event before frames that they still hold
+  }
+}
+
+bool HeldRegions::look_at_event(GstEvent *event, bool other_stream) {
+  const GstEventType type = GST_EVENT_TYPE(event);
+  // Within a stream, a pad offset or another rate changes the running time of frames, not their stream time.
+  stream_starts_ |= other_stream;
+  const bool flushes = type == GST_EVENT_FLUSH_STOP, is_segment = type == GST_EVENT_SEGMENT,
+             same_stream = is_segment && !std::exchange(stream_starts_, false);
+  const bool ends = flushes || (is_segment && is_other_segment(event, segment_, same_stream));
+  if (!ends) return type == GST_EVENT_SEGMENT_DONE || type == GST_EVENT_EOS;
+  if (!same_stream || !keeps_stream_times(event, segment_)) {
+    held_.clear();
+    missed_ = {};
+  }
+  last_time_.reset();
+  return true;
+}
+
+}  // namespace cudaconv::gst

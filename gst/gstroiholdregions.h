@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Which regions are in force for which frames of a stream.
+#pragma once
+
+#include <gst/video/video.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "gstcudaconvroimetas.h"
+#include "gstcudaconvsegment.h"
+#include "regions/history.h"
+
+namespace cudaconv::gst {
+
+// For how many nanoseconds a region is in force after the last frame that came with it, and before the first one.
+struct HoldTimes {
+  guint64 hold = 0, lookahead = 0;
+
+  bool holds() const { return hold || lookahead; }
+};
+
+// A frame in its stream, and the regions that came with it.
+struct FrameRegions {
+  StreamTime at;
+  GstClockTime running_time = GST_CLOCK_TIME_NONE;
+  PicturePlace place;
+  Pixel origin;  // of the picture, in the coordinates of RoiHistory
+  RoiList own;   // in the same coordinates
+  RoiTypeCounts types;
+};
+
+// One thread at a time, but for the const functions that upstream's thread calls, which alone changes caps and segment.
+// No function that throws changes anything.
+class HeldRegions {
+ public:
+  // Forgets the stream.
+  void reset() { *this = HeldRegions(); }
+  void set_caps(GstEvent *event);
+  void set_segment(GstEvent *event) { gst_event_copy_segment(event, &segment_); }
+  const std::optional<GstVideoInfo> &info() const { return info_; }  // of the caps
+  // The time in nanoseconds that grows as the stream plays.
+  int64_t playing_time(int64_t time) const { return plays_backwards(segment_) ? -time : time; }
+
+  // When and where the frame is. There are caps.
+  FrameRegions locate(GstBuffer *buffer) const;
+  // Takes the regions of a frame, in pixels of its whole frame, and holds them. `waiting`: the times of the frames that
+  // wait.
+  void add(FrameRegions *frame, RoiList found, const HoldTimes &times, const RoiHistory::Span &waiting);
+  // The same instead of the regions that were held for the frame.
+  void replace(FrameRegions *frame, RoiList found, const HoldTimes &times);
+  // Notes that the regions of a frame are not known: for as long as they would be in force, all of each frame is one.
+  void miss(const FrameRegions &frame);
+  // Also for a frame whose regions could not be found again.
+  void miss_again(FrameRegions *frame);
+  // The regions in force for a frame, first its own.
+  RoiList in_force(const FrameRegions &frame, const HoldTimes &times) const;
+
+  // Whether time `a` comes before `b` where the stream plays.
+  bool is_before(int64_t a, int64_t b) const { return plays_backwards(segment_) ? a > b : a < b; }
+  // Whether no later frame can add regions to this one.
+  bool is_over(const FrameRegions &frame, const HoldTimes &times) const;
+  // Whether waiting frames must leave before the event, since it ends their caps, segment or stream.
+  bool ends_frames(GstEvent *event, GstPad *sinkpad) const;
+  // To be called for each event of the sink pad, before set_segment(). Forgets all regions after a flush, and in a
+  // segment of another stream or with other stream times. Returns whether time may jump.
+  bool look_at_event(GstEvent *event, bool other_stream);
+
+ private:
+  RoiTimes in_time(const HoldTimes &times) const;
+
+  std::optional<GstVideoInfo> info_;
+  GstSegment segment_ = {};
+  bool stream_starts_ = false;        // no segment of the latest stream has come
+  std::optional<int64_t> last_time_;  // of the last frame
+  int64_t now_ = 0;                   // the stream time up to which all frames have come
+  RoiHistory held_;                   // the regions of all frames that count
+  RoiHistory::Span missed_;           // the times of frames whose regions are not known
+};
+
+}  // namespace cudaconv::gst
