@@ -43,7 +43,7 @@ struct PlannedRegions {
   Regions regions;
 };
 
-// Threads: one thread may call submit() while others call retire(), is_done() and stats(). Several threads may call
+// Threads: one thread may call submit() while others call retire() and stats(). Several threads may call
 // submit() of a CPU backend; they wait for their turn.
 class Backend {
  public:
@@ -83,9 +83,6 @@ class Backend {
   // when the device failed on the frame. `dst` is then undefined, except that host memory which is also `src` is
   // unchanged.
   virtual void retire(Ticket ticket) = 0;
-
-  // Whether retire() would return without waiting for the GPU.
-  virtual bool is_done(Ticket ticket) const = 0;
 
   // The method of the plan's first pass: the selected one. For `auto`, the method that this backend uses if it has no
   // faster kernels for a frame.

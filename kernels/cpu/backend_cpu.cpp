@@ -262,7 +262,6 @@ class CpuBackend : public Backend {
   }
 
   void retire(Ticket) override {}  // submit returns with the frame complete
-  bool is_done(Ticket) const override { return true; }
 
   // Only names a method: the CPU has one implementation of each operation. Methods differ in where a GPU reads samples.
   Method method_of(const Plan &plan) const override {

@@ -93,7 +93,7 @@ class CudaBackend : public Backend {
       const size_t behind = in_flight_.size() - 1;  // frames submitted after this one
       lock.unlock();
       try {
-        if (slot.ticket != known_done_) wait_.wait(slot.done(), std::chrono::nanoseconds(behind * kernels_ns_));
+        wait_.wait(slot.done(), std::chrono::nanoseconds(behind * kernels_ns_));
         finish(slot);
       } catch (...) {
         synchronize();  // before the slot's memory is freed
@@ -106,15 +106,6 @@ class CudaBackend : public Backend {
       lock.lock();
       release_first();
     }
-  }
-
-  bool is_done(Ticket ticket) const override {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (in_flight_.empty() || ticket < in_flight_.front()->ticket) return true;
-    const cudaError_t result = cudaEventQuery(in_flight_[ticket - in_flight_.front()->ticket]->done().get());
-    if (result == cudaSuccess) known_done_ = ticket;
-    if (result == cudaErrorNotReady) cudaGetLastError();  // so that the next call does not find this answer as an error
-    return result != cudaErrorNotReady;
   }
 
   BackendStats stats() const override {
@@ -577,7 +568,6 @@ class CudaBackend : public Backend {
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;
-  mutable std::atomic<Ticket> known_done_{0};  // the ticket that is_done() has found done last
   BackendStats stats_;
 };
 

@@ -54,7 +54,6 @@ class Harmful : public Backend {
   }
   const char *name() const override { return backend_->name(); }
   void retire(Ticket ticket) override { backend_->retire(ticket); }
-  bool is_done(Ticket ticket) const override { return backend_->is_done(ticket); }
   Method method_of(const Plan &plan) const override { return backend_->method_of(plan); }
   BackendStats stats() const override { return backend_->stats(); }
 
