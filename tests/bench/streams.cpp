@@ -274,16 +274,25 @@ std::vector<Row> rows(const Options &o) {
   std::string seven = "coefficients=\"";
   for (int y = 0; y < 7; y++)
     for (int x = 0; x < 7; x++) seven += std::to_string((x * 3 + y * 5) % 7 + 1) + (x < 6 ? " " : y < 6 ? "; " : "\"");
+  std::string eight;
+  for (int i = 0; i < 8; i++)
+    eight += std::to_string(100 + 400 * (i % 4)) + "," + std::to_string(100 + 500 * (i / 4)) + ",400,300;";
+  eight.pop_back();
   return {
       {"gauss5", gauss5},
       {"gauss5", gauss5, 4},
       {"gauss5", gauss5, 16},
       {"three in a row", gauss5 + next + gauss5 + next + gauss5},
+      {"three in a row", gauss5 + next + gauss5 + next + gauss5, 4},
       {"gauss7", filter("mask=gauss7")},
       {"custom 7x7", filter("mask=custom " + seven)},
       {"dilate 15", filter("mask=dilate size=15")},
       {"gauss sigma 8", filter("mask=gauss sigma=8")},
       {"gauss sigma 8, a region", filter("mask=gauss sigma=8 roi=\"700,300,400,300\"")},
+      {"gauss sigma 8, eight regions", filter("mask=gauss sigma=8 roi=\"" + eight + "\"")},
+      {"open 5", filter("mask=open size=5")},
+      {"bilateral 5", filter("mask=bilateral size=5")},
+      {"gauss sigma 20", filter("mask=gauss sigma=20")},
       {"median 15", filter("mask=median size=15"), 4},
       {"gauss5, system memory", gauss5, 16, false},
       {"gauss5, live", gauss5, 1, true, 30},
