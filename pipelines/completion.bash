@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Completes the arguments of cudaconv-play, cudaconv-privacy and cudaconv-tune: options, as --help lists them, files,
-# and properties of cudaconv with their values, as gst-inspect-1.0 lists them.
+# and properties of cudaconv and roihold with their values, as gst-inspect-1.0 lists them.
 
-# The properties of cudaconv, or the values of one that is an enumeration or a boolean: _cudaconv_words [PROPERTY]
+# The properties of both elements, or the values of one that is an enumeration or a boolean: _cudaconv_words [PROPERTY]
 _cudaconv_words() {
-  gst-inspect-1.0 --no-colors cudaconv 2>/dev/null | awk -v wanted="$1" '
+  { gst-inspect-1.0 --no-colors cudaconv; gst-inspect-1.0 --no-colors roihold; } 2>/dev/null | awk -v wanted="$1" '
     /^[A-Z]/ { inside = /^Element Properties/ }
     !inside { next }
     /^  [a-z]/ { property = $1; if (wanted == "" && !/^  (name|parent|qos|stats) /) print property "=" }

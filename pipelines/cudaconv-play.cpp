@@ -8,7 +8,7 @@
 //   cudaconv-play -o sobel.png photo.jpg mask=sobel                   a picture
 //   cudaconv-play -o filtered photos mask=sobel                       all pictures of a folder
 //   cudaconv-play -o none clip.mp4 mask=sobel                         into nothing, as fast as it goes
-//   cudaconv-play --preset="Sharpen scans" -o sharp.png scan.png      by a preset
+//   cudaconv-play --preset="Sharpen scans" -o sharp.png scan.png      by a preset, of cudaconv and of roihold
 //   cudaconv-play --animate=sigma=0:8 clip.mp4 mask=gauss             a property that changes while it plays
 #include <gst/app/gstappsink.h>
 #include <gst/controller/gstdirectcontrolbinding.h>
@@ -99,11 +99,25 @@ Options parse_options(int &argc, char **&argv) {
 
 // ---- The filter -----------------------------------------------------------------------------------------------------
 
-// The elements before cudaconv: they turn pictures as the orientation tag says, and scale them.
+// Whether the preset or a property is of roihold.
+bool needs_roihold(const Options &options) {
+  const Owned<GstElement> filter = make_pipeline("cudaconv"), hold = make_pipeline("roihold");
+  const auto has = [](const Owned<GstElement> &element, const std::string &name) {
+    return g_object_class_find_property(G_OBJECT_GET_CLASS(element.get()), name.c_str()) != nullptr;
+  };
+  return has_preset(hold.get(), options.preset) ||
+         std::any_of(options.properties.begin(), options.properties.end(), [&](const std::string &setting) {
+           const std::string name = setting.substr(0, setting.find('='));
+           return has(hold, name) && !has(filter, name);
+         });
+}
+
+// The filter and the elements before it: they turn pictures as the orientation tag says, and scale them.
 std::string filter_line(const Options &options) {
   std::string line = "videoconvert ! videoflip name=flip video-direction=auto ! ";
   if (options.width > 0)
     line += "videoscale ! video/x-raw,pixel-aspect-ratio=1/1,width=" + std::to_string(options.width) + " ! ";
+  if (needs_roihold(options)) line += "roihold name=roihold ! ";
   return line + "cudaconv name=cudaconv";
 }
 
@@ -138,7 +152,7 @@ void animate(GstElement *element, const std::string &line) {
     throw Failure("--animate names the property " + name + " twice");
   // As if set: this refuses what is no number, and numbers that the property does not take.
   for (const std::string &value : {line.substr(colon + 1), line.substr(equals + 1, colon - equals - 1)})
-    set_property(element, name + "=" + value);
+    set_property({element}, name + "=" + value);
 
   GstControlSource *source = gst_interpolation_control_source_new();
   g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
@@ -152,11 +166,15 @@ void animate(GstElement *element, const std::string &line) {
                     [](gpointer end) { delete static_cast<End *>(end); });
 }
 
-// The cudaconv in a bin or pipeline, with the preset, the properties and the animation of the command line.
+// Returns the cudaconv in a bin or pipeline. It and the roihold before it, if there is one, get the preset, the
+// properties and the animation of the command line.
 Owned<GstElement> set_up(GstElement *bin, const Options &options) {
   Owned<GstElement> filter = find(bin, "cudaconv");
-  if (!options.preset.empty()) load_preset(filter.get(), options.preset);
-  for (const std::string &setting : options.properties) set_property(filter.get(), setting);
+  const Owned<GstElement> hold(gst_bin_get_by_name(GST_BIN(bin), "roihold"));
+  Filters both = {filter.get()};
+  if (hold) both.push_back(hold.get());
+  if (!options.preset.empty()) load_preset(both, options.preset);
+  for (const std::string &setting : options.properties) set_property(both, setting);
   for (const std::string &animation : options.animations) animate(filter.get(), animation);
   return filter;
 }

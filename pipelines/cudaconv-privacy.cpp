@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Hides faces: a detector marks them on each frame, and cudaconv makes a mosaic of what is marked.
+// Hides faces: a detector marks them on each frame, roihold keeps the marks for half a second, and cudaconv makes a
+// mosaic of what is marked.
 //
 //   cudaconv-privacy clip.mp4                                    in a window
 //   cudaconv-privacy clip.mp4 -o hidden.mp4                      into a video file (.webm, .mkv, .mp4), with sound
 //   cudaconv-privacy clip.mp4 -o hidden.rgb mask=gauss           bare RGB frames, with other settings
+//   cudaconv-privacy clip.mp4 -o hidden.mp4 lookahead=500000000  half a second before each face too
 //   cudaconv-privacy clip.mp4 --region=40,60,120,90              a rectangle, marked by hand, instead of faces
 //
 // At the end it says how many faces were found in how many frames. Settings that would hide nothing are an error.
@@ -27,8 +29,9 @@ using namespace media;
 
 constexpr char kCascade[] = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml";
 // The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
-const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2",
-                                 "roi-hold=500000000"};
+const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "hold=500000000"};
+// The filter: the settings are of both elements.
+constexpr char kFilter[] = "roihold name=holder ! cudaconv name=hider";
 // The side of the smallest face that the detector looks for, in pixels: facedetect's own default.
 constexpr guint kSmallestFace = 30;
 
@@ -241,19 +244,19 @@ bool differ(const LastFrame &a, const LastFrame &b, const Rectangle &r) {
   return false;
 }
 
-// Sends a picture with marked regions, which lie within it, through a cudaconv with the settings. Returns whether they
-// change at least a pixel of each region; or, with roi-invert and `by_hand`, of the rest.
+// Sends a picture with marked regions, all within it, through a filter with the settings. Returns whether they change
+// at least a pixel of each region; or, with roi-invert and `by_hand`, of the rest.
 bool change(const std::vector<std::string> &settings, const char *format, const Marks &marks, bool by_hand) {
   Owned<GstElement> pipeline = make_pipeline(
       "videotestsrc pattern=snow num-buffers=1 ! video/x-raw,width=" + std::to_string(kTrialWidth) +
       ",height=" + std::to_string(kTrialHeight) + ",format=" + format +
-      " ! tee name=both ! queue ! fakesink name=before both. ! queue ! cudaconv name=hider ! fakesink name=after");
-  const Owned<GstElement> hider = find(pipeline.get(), "hider");
-  for (const std::string &setting : settings) set_property(hider.get(), setting);
+      " ! tee name=both ! queue ! fakesink name=before both. ! queue ! " + kFilter + " ! fakesink name=after");
+  const Owned<GstElement> holder = find(pipeline.get(), "holder"), hider = find(pipeline.get(), "hider");
+  for (const std::string &setting : settings) set_property({hider.get(), holder.get()}, setting);
   g_object_set(hider.get(), "iterations", 1, nullptr);  // what changes nothing once never does
   gboolean inverted = FALSE;
   g_object_get(hider.get(), "roi-invert", &inverted, nullptr);
-  add_probe(hider.get(), mark, &marks);
+  add_probe(holder.get(), mark, &marks);
   const AtOnce trying;
   gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
   const Owned<GstBus> bus(gst_element_get_bus(pipeline.get()));
@@ -318,17 +321,18 @@ void check_settings(const Options &options) {
 
 // Sets up the elements in a bin or pipeline, and returns its cudaconv.
 Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts) {
+  const Owned<GstElement> holder = find(bin, "holder");
   Owned<GstElement> hider = find(bin, "hider");
-  for (const std::string &setting : options.properties) set_property(hider.get(), setting);
+  for (const std::string &setting : options.properties) set_property({hider.get(), holder.get()}, setting);
   if (options.by_hand.regions.empty()) {
     const Owned<GstElement> detector = find(bin, "detector");
     g_object_set(detector.get(), "profile", options.cascade.c_str(), "min-size-width", kSmallestFace, "min-size-height",
                  kSmallestFace, nullptr);
     add_probe(detector.get(), pack_rows, nullptr);
   } else {
-    for (const auto probe : {check_regions, mark}) add_probe(hider.get(), probe, &options.by_hand);
+    for (const auto probe : {check_regions, mark}) add_probe(holder.get(), probe, &options.by_hand);
   }
-  add_probe(hider.get(), Counts::count, counts);
+  add_probe(holder.get(), Counts::count, counts);
   return hider;
 }
 
@@ -343,9 +347,9 @@ void check_name(const std::string &name, const OutputFile &file) {
 void hide(const Options &options) {
   std::string line = "videoconvert ! videoflip name=flip video-direction=auto ! ";  // detectors find upright faces
   // facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles around
-  // them. No converter is between it and cudaconv: that may ask for padded rows.
+  // them. No converter is between it and the filter: that may ask for padded rows.
   if (options.by_hand.regions.empty()) line += "facedetect name=detector display=false updates=none ! ";
-  line += "cudaconv name=hider";
+  line += kFilter;
   Counts counts;
   if (options.output.empty()) check_display();
   OutputFile file(options.output, options.input);

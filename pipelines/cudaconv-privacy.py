@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Hides faces: a detector marks them on each frame, and cudaconv makes a mosaic of what is marked.
+"""Hides faces: a detector marks them on each frame, roihold keeps the marks for half a second, and cudaconv makes a
+mosaic of what is marked.
 
   cudaconv-privacy.py clip.mp4                                           in a window
   cudaconv-privacy.py -o hidden.webm clip.mp4                            into a video file, without its sound
   cudaconv-privacy.py -o hidden.rgb clip.mp4 mask=gauss roi-scale=0.2    bare RGB frames, with other settings
+  cudaconv-privacy.py -o hidden.webm clip.mp4 lookahead=500000000        half a second before each face too
   cudaconv-privacy.py --region=40,60,120,90 clip.mp4                     a rectangle, marked by hand, instead of faces
 
 At the end it prints how many faces it found in how many frames. Settings that would hide nothing are an error.
@@ -30,7 +32,8 @@ except (AttributeError, ImportError, ValueError) as e:  # other packages install
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
 # The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
-SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "roi-hold=500000000"]
+SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "hold=500000000"]
+FILTER = "roihold name=holder ! cudaconv name=hider"  # the settings are of both elements
 SMALLEST_FACE = 30  # the side of the smallest face that the detector looks for, in pixels: facedetect's own default
 BY_HAND = b"by-hand"  # the type of the regions of the command line
 TRIAL = 640, 480  # the size of the picture that shows what the settings do
@@ -58,7 +61,7 @@ def parse_options():
                         help="hide this instead of faces")
     parser.add_argument("--cascade", metavar="FILE", default=CASCADE, help="what OpenCV is to find")
     parser.add_argument("file")
-    parser.add_argument("settings", metavar="PROPERTY=VALUE", nargs="*", help="of cudaconv")
+    parser.add_argument("settings", metavar="PROPERTY=VALUE", nargs="*", help="of cudaconv or roihold")
     words = sys.argv[1:]
     if "--" in words:  # argparse forgets it where options may come after the file
         end = words.index("--")
@@ -66,13 +69,13 @@ def parse_options():
     return parser.parse_intermixed_args(words)
 
 
-def set_value(hider, spec, text):
+def set_value(element, spec, text):
     """Sets a property as gst-launch-1.0 does. Returns false where the property does not take this value.
 
     Gst.util_set_object_arg() does not say so. A structure reads values of any type, but large numbers wrap around.
     """
     if spec.value_type == GObject.TYPE_STRING:
-        Gst.util_set_object_arg(hider, spec.name, text)
+        Gst.util_set_object_arg(element, spec.name, text)
         return True
     try:
         one = re.fullmatch(r"[\w.+-]+", text, re.ASCII)
@@ -85,17 +88,23 @@ def set_value(hider, spec, text):
     number, rest = GLib.ascii_strtod(text)
     if hasattr(spec, "minimum") and not rest and not spec.minimum <= number <= spec.maximum:
         return False
-    hider.set_property(spec.name, structure.get_value("value"))
+    element.set_property(spec.name, structure.get_value("value"))
     return True
 
 
-def set_property(hider, setting):
+def set_property(pipeline, setting):
+    """Sets a property of the cudaconv in the pipeline or, if it has none of that name, of the roihold before it."""
     name, equals, text = setting.partition("=")
-    spec = hider.find_property(name)
+    for element in pipeline.get_by_name("hider"), pipeline.get_by_name("holder"):
+        spec = element.find_property(name)
+        if spec:
+            break
     if not equals or not spec or not spec.flags & GObject.ParamFlags.WRITABLE:
-        raise Failure(f"{setting} is not PROPERTY=VALUE of cudaconv; gst-inspect-1.0 cudaconv lists its properties")
-    if not set_value(hider, spec, text):
-        raise Failure(f"{setting} is not a value of that property; gst-inspect-1.0 cudaconv lists its values")
+        raise Failure(f"{setting} is not PROPERTY=VALUE of cudaconv or roihold; "
+                      "gst-inspect-1.0 cudaconv and gst-inspect-1.0 roihold list their properties")
+    if not set_value(element, spec, text):
+        raise Failure(f"{setting} is not a value of that property; "
+                      f"gst-inspect-1.0 {element.get_factory().get_name()} lists its values")
 
 
 def c_function(library, name, *arguments):
@@ -126,8 +135,8 @@ def make_marker(kind, regions):
 def refuse(pad, text):
     """Ends the stream with an error, for a pad probe."""
     error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
-    hider = pad.get_parent_element()
-    hider.post_message(Gst.Message.new_error(hider, error, ""))
+    element = pad.get_parent_element()
+    element.post_message(Gst.Message.new_error(element, error, ""))
     return Gst.PadProbeReturn.DROP
 
 
@@ -284,18 +293,19 @@ def last_frame(pipeline, name):
 
 
 def changes(settings, pixels, kind, regions):
-    """Sends a picture of noise with marked regions, which lie within it, through a cudaconv with the settings.
+    """Sends a picture of noise with marked regions, all within it, through a filter with the settings.
 
     Returns whether they change at least a pixel of each region; or, with roi-invert and regions by hand, of the rest.
     """
     pipeline = Gst.parse_launch(
         f"videotestsrc pattern=snow num-buffers=1 ! video/x-raw,format={pixels},width={TRIAL[0]},height={TRIAL[1]} ! "
-        "tee name=both ! queue ! fakesink name=before both. ! queue ! cudaconv name=hider ! fakesink name=after")
+        f"tee name=both ! queue ! fakesink name=before both. ! queue ! {FILTER} ! fakesink name=after")
     hider = pipeline.get_by_name("hider")
     for setting in settings:
-        set_property(hider, setting)
+        set_property(pipeline, setting)
     hider.set_property("iterations", 1)  # what changes nothing once never does
-    hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(kind, regions))
+    marked = pipeline.get_by_name("holder").get_static_pad("sink")
+    marked.add_probe(Gst.PadProbeType.BUFFER, make_marker(kind, regions))
     try:
         pipeline.set_state(Gst.State.PLAYING)
         message = None
@@ -350,9 +360,9 @@ def make_pipeline(options, part, counts):
     line += "videoflip video-direction=auto ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
-        # around them. No converter is between it and cudaconv: that may ask for padded rows.
+        # around them. No converter is between it and the filter: that may ask for padded rows.
         line += "facedetect name=detector display=false updates=none ! "
-    line += "cudaconv name=hider ! videoconvert ! "
+    line += FILTER + " ! videoconvert ! "
     if not options.output:
         line += "autovideosink"
     elif options.output.lower().endswith(".webm"):
@@ -363,10 +373,10 @@ def make_pipeline(options, part, counts):
     pipeline.get_by_name("source").set_property("uri", Gst.filename_to_uri(options.file))
     if options.output:
         pipeline.get_by_name("file").set_uri(Gst.filename_to_uri(part))  # takes any name, a string only UTF-8
-    hider = pipeline.get_by_name("hider")
+    marked = pipeline.get_by_name("holder").get_static_pad("sink")
     if options.region:
-        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_checker(options.region))
-        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(BY_HAND, options.region))
+        marked.add_probe(Gst.PadProbeType.BUFFER, make_checker(options.region))
+        marked.add_probe(Gst.PadProbeType.BUFFER, make_marker(BY_HAND, options.region))
     else:
         detector = pipeline.get_by_name("detector")
         detector.set_property("profile", options.cascade)
@@ -374,10 +384,10 @@ def make_pipeline(options, part, counts):
         detector.set_property("min-size-height", SMALLEST_FACE)
         detector.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_packer())
     if pipeline.get_by_name("muxer"):
-        hider.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, check_time)
-    hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
+        pipeline.get_by_name("hider").get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, check_time)
+    marked.add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
     for setting in SETTINGS + options.settings:
-        set_property(hider, setting)
+        set_property(pipeline, setting)
     return pipeline
 
 

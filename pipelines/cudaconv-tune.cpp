@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Shows a picture before and after cudaconv, and a control for each setting.
+// Shows a picture before and after cudaconv, and a control for each setting of it and of the roihold before it.
 //
 //   cudaconv-tune                                      a test picture
 //   cudaconv-tune clip.mp4                             a video or a picture
 //   cudaconv-tune /dev/video0                          a camera
 //   cudaconv-tune clip.mp4 mask=gauss sigma=3          with settings to begin with
 //   cudaconv-tune --detector='videoscale ! video/x-raw,width=[16,32752,16] ! facedetect display=false'
-//     clip.mp4 roi-meta=true mask=mosaic
+//     clip.mp4 roi-meta=true mask=mosaic hold=500000000
 #include <gtk/gtk.h>
 
 #include <clocale>
@@ -30,7 +30,7 @@ Options parse_options(int &argc, char **&argv) {
   gchar *detector = nullptr, **rest = nullptr;
   const GOptionEntry entries[] = {
       {"detector", 0, 0, G_OPTION_ARG_STRING, &detector,
-       "elements before the filter that mark regions, for roi-meta=true", "ELEMENTS"},
+       "elements before roihold and the filter that mark regions, for roi-meta=true", "ELEMENTS"},
       version_option(),
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "[INPUT] [PROPERTY=VALUE...]"},
       {nullptr, 0, 0, G_OPTION_ARG_NONE, nullptr, nullptr, nullptr},

@@ -94,6 +94,17 @@ bool read_value(GValue *value, const std::string &text, GParamSpec *spec) {
   return !limits || *end || (number >= limits->first && number <= limits->second);
 }
 
+// Sets the properties that may change while the element plays to their defaults.
+void set_defaults(GstElement *element) {
+  guint count = 0;
+  GParamSpec **const specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count);
+  for (GParamSpec **spec = specs; spec != specs + count; spec++)
+    if ((*spec)->owner_type == G_OBJECT_TYPE(element) && (*spec)->flags & G_PARAM_WRITABLE &&
+        (*spec)->flags & GST_PARAM_MUTABLE_PLAYING)
+      g_object_set_property(G_OBJECT(element), (*spec)->name, g_param_spec_get_default_value(*spec));
+  g_free(specs);
+}
+
 GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
   GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
   if (!event) return GST_CLOCK_TIME_NONE;
@@ -203,12 +214,26 @@ Owned<GstElement> make_bin(const std::string &line) {
   return parsed(element, error);
 }
 
-void set_property(GstElement *filter, const std::string &setting) {
+void set_property(const Filters &elements, const std::string &setting) {
   const size_t equals = setting.find('=');
   if (equals == std::string::npos) throw Failure("expected PROPERTY=VALUE, not " + setting);
   const std::string name = setting.substr(0, equals);
-  GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(filter), name.c_str());
-  if (!spec) throw Failure(setting + ": cudaconv has no property " + name + "; gst-inspect-1.0 cudaconv lists them");
+  const auto spec_of = [&](GstElement *element) {
+    return g_object_class_find_property(G_OBJECT_GET_CLASS(element), name.c_str());
+  };
+  const auto owner = std::find_if(elements.begin(), elements.end(), spec_of);
+  if (owner == elements.end()) {
+    std::string text = setting + ": ", listed;
+    for (GstElement *element : elements) {
+      const std::string type = GST_OBJECT_NAME(gst_element_get_factory(element));
+      text += (element == elements.front() ? "" : " and ") + type;
+      listed += (element == elements.front() ? "gst-inspect-1.0 " : " and gst-inspect-1.0 ") + type;
+    }
+    throw Failure(text + (elements.size() > 1 ? " have" : " has") + " no property " + name + "; " + listed +
+                  (elements.size() > 1 ? " list them" : " lists them"));
+  }
+  GstElement *const filter = *owner;
+  GParamSpec *const spec = spec_of(filter);
   if (!(spec->flags & G_PARAM_WRITABLE)) throw Failure("the property " + name + " can only be read");
   GValue value = G_VALUE_INIT;
   g_value_init(&value, spec->value_type);
@@ -218,9 +243,21 @@ void set_property(GstElement *filter, const std::string &setting) {
   if (!understood) throw Failure(setting + " is not a value of that property" + values_of(spec));
 }
 
-void load_preset(GstElement *filter, const std::string &name) {
-  GstPreset *preset = GST_PRESET(filter);
-  if (gst_preset_load_preset(preset, name.c_str())) return;
+bool has_preset(GstElement *element, const std::string &name) {
+  gchar **names = GST_IS_PRESET(element) ? gst_preset_get_preset_names(GST_PRESET(element)) : nullptr;
+  const bool found = names && g_strv_contains(names, name.c_str());
+  g_strfreev(names);
+  return found;
+}
+
+void load_preset(const Filters &elements, const std::string &name) {
+  GstPreset *preset = GST_PRESET(elements.front());
+  if (gst_preset_load_preset(preset, name.c_str())) {
+    for (auto element = elements.begin() + 1; element != elements.end(); ++element)
+      if (!has_preset(*element, name) || !gst_preset_load_preset(GST_PRESET(*element), name.c_str()))
+        set_defaults(*element);
+    return;
+  }
   gchar **names = gst_preset_get_preset_names(preset);
   const Owned<gchar> list(names ? g_strjoinv(", ", names) : nullptr);
   g_strfreev(names);

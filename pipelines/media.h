@@ -27,6 +27,7 @@ struct Release {
   void operator()(GstElementFactory *factory) const { gst_object_unref(factory); }
   void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(GstBus *bus) const { gst_object_unref(bus); }
+  void operator()(GstBuffer *buffer) const { gst_buffer_unref(buffer); }
   void operator()(GstEvent *event) const { gst_event_unref(event); }
   void operator()(GstSample *sample) const { gst_sample_unref(sample); }
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
@@ -74,10 +75,16 @@ Owned<GstElement> find(GstElement *bin, const char *name);
 // to queries are corrected.
 Owned<GstElement> make_pipeline(const std::string &line);
 Owned<GstElement> make_bin(const std::string &line);
-// Sets a property of cudaconv as a launch line does; `setting` is "name=value". Throws Failure that says what is wrong.
-void set_property(GstElement *filter, const std::string &setting);
-// Sets what a preset of cudaconv says. Throws Failure that lists the presets where there is none of this name.
-void load_preset(GstElement *filter, const std::string &name);
+// A cudaconv, and the roihold before it where there is one.
+using Filters = std::vector<GstElement *>;
+// Sets a property of the first element that has it, as a launch line does; `setting` is "name=value". Throws Failure
+// that says what is wrong.
+void set_property(const Filters &elements, const std::string &setting);
+// Whether the element has a preset of this name.
+bool has_preset(GstElement *element, const std::string &name);
+// Loads a preset of the first element. The others load their preset of the same name, or get their defaults. Throws
+// Failure that lists the presets if there is none of this name.
+void load_preset(const Filters &elements, const std::string &name);
 
 // The option --version: prints the name and the version of the program, and ends it.
 GOptionEntry version_option();

@@ -4,12 +4,14 @@
 
     readme.py README MANUAL CAPABILITIES [--write]
 
-README and MANUAL, gst/README.md, have to list every mask. MANUAL has to list every property with its type and default,
-the presets of GST_PRESET_PATH, the formats, and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the
-program tests/kernels/capabilities. --write puts the tables of formats and methods into MANUAL. The table of formats has
-the version of GStreamer that a format needs, where that is newer than 1.22. Without CUDA only system memory is
-compared. With a GStreamer newer than LAST_VERSION there may be more formats than in the table.
+README and MANUAL, gst/README.md, have to list every mask. MANUAL has to list every property of cudaconv and roihold
+with its type and default, the presets of GST_PRESET_PATH for both, the formats, and which method does which mask. Links
+among the manuals have to lead somewhere. CAPABILITIES is the program tests/kernels/capabilities. --write puts the
+tables of formats and methods into MANUAL. The table of formats has the version of GStreamer that a format needs, where
+that is newer than 1.22. Without CUDA only system memory is compared. With a GStreamer newer than LAST_VERSION there may
+be more formats than in the table.
 """
+import configparser
 import os
 import re
 import subprocess
@@ -24,8 +26,8 @@ TYPES = {"Enum": "enum", "Unsigned Integer64": "uint64", "Unsigned Integer": "ui
          "Double": "double", "String": "string", "Boolean": "bool"}
 
 
-def inspect():
-    return subprocess.run(["gst-inspect-1.0", "--no-colors", "cudaconv"], check=True, capture_output=True,
+def inspect(element):
+    return subprocess.run(["gst-inspect-1.0", "--no-colors", element], check=True, capture_output=True,
                           text=True).stdout
 
 
@@ -150,12 +152,41 @@ def check_formats(rows, memories):
     return wrong
 
 
+def check_types(rows, inspected):
+    listed, there = {row[0]: row[1] for row in rows}, properties(inspected)
+    return difference("properties", listed, there) + [
+        "the property %s is %s, not %s" % (name, there[name], listed[name])
+        for name in listed if name in there and listed[name] != there[name]]
+
+
+# All properties in the table of roihold but stats may change while it plays.
+def check_roihold(text, inspected):
+    rows = rows_of(text, "roihold")
+    wrong = check_types(rows, inspected)
+    for row in rows:
+        name = row[0].strip("`")
+        block = property_blocks(inspected).get(name, "")
+        if name != "stats" and "PLAYING state" not in block:
+            wrong.append("%s does not change while the element plays" % name)
+    return wrong
+
+
+# The properties of roihold that the presets set, by the table of MANUAL and by the file.
+def check_parts(text, inspected, folder):
+    listed = {name: sorted(re.findall("`([^`]*)`", row[2])) for row in rows_of(text, "Presets")
+              for name in re.findall("`([^`]*)`", row[0]) if row[2]}
+    wrong = difference("presets of roihold", listed, presets(inspected))
+    file = configparser.RawConfigParser(delimiters="=")
+    file.read(os.path.join(folder, "GstRoiHold.prs"), encoding="utf-8")
+    for name, parts in listed.items():
+        there = sorted(key for key in (file[name] if name in file else ()) if not key.startswith("_"))
+        wrong += ["the preset %s sets %s of roihold, not %s" % (name, there, parts)] if there != parts else []
+    return wrong
+
+
 def check_properties(text, inspected):
-    rows, there = rows_of(text, "Properties"), properties(inspected)
-    listed = {row[0]: row[1] for row in rows}
-    wrong = difference("properties", listed, there)
-    wrong += ["the property %s is %s, not %s" % (name, there[name], listed[name])
-              for name in listed if name in there and listed[name] != there[name]]
+    rows = rows_of(text, "Properties")
+    wrong = check_types(rows, inspected)
     claim = re.search(r"controller can animate(.*?)\.", text, re.S).group(1)
     wrong += difference("properties to animate", re.findall(r"`([a-z-]+)`", claim), animated(inspected))
     blocks = property_blocks(inspected)
@@ -205,7 +236,7 @@ def check_news(news, build):
 def main():
     readme, manual, capabilities = sys.argv[1:4]
     text = open(manual, encoding="utf-8").read()
-    inspected = inspect()
+    inspected, roihold = inspect("cudaconv"), inspect("roihold")
     memories = formats_by_memory(inspected)
     methods = subprocess.run([capabilities], check=True, capture_output=True, text=True).stdout.strip()
     rows = read_format_table(section(text, "formats").group(2))
@@ -224,7 +255,9 @@ def main():
         "README.md": difference("masks", listed_masks(open(readme, encoding="utf-8").read(), 1), masks(inspected)),
         "gst/README.md, masks": difference("masks", listed_masks(text, 0), masks(inspected)),
         "gst/README.md, properties": check_properties(text, inspected),
-        "gst/README.md, presets": difference("presets", listed_presets(text), presets(inspected)),
+        "gst/README.md, roihold": check_roihold(text, roihold),
+        "gst/README.md, presets": difference("presets", listed_presets(text), presets(inspected)) +
+                                  check_parts(text, roihold, os.path.join(top, "gst", "presets")),
         "gst/README.md, methods": [] if section(text, "methods").group(2) == methods
                                   else ["masks by method; it should be\n" + methods],
         "gst/README.md, formats": check_formats(rows, memories),

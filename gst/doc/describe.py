@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Prints what gst-inspect-1.0 says of cudaconv in the form that hotdoc's extension for GStreamer reads."""
+"""Prints what gst-inspect-1.0 says of cudaconv and roihold in the form that hotdoc's extension for GStreamer reads."""
 import json
 import os
 import re
@@ -41,8 +41,9 @@ def enumeration(block):
     return {"kind": "enum", "values": [{"name": name, "value": value, "desc": text} for value, name, text in values]}
 
 
-def main():
-    text = subprocess.run(["gst-inspect-1.0", "--no-colors", "cudaconv"], check=True, capture_output=True, text=True,
+# An element, the enumerations of its properties, and the details of the plugin.
+def element_of(factory):
+    text = subprocess.run(["gst-inspect-1.0", "--no-colors", factory], check=True, capture_output=True, text=True,
                           env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout  # else it translates words
     blocks = {name: block for name, block in
               parts(r"^  ([a-z0-9-]+) +: ", text[text.index("Element Properties:"):]).items()
@@ -58,10 +59,17 @@ def main():
         "pad-templates": {pad["direction"]: pad for pad in map(pad_template, pads)},
         "properties": {name: property_of(block) for name, block in blocks.items()}}
     enums = {match(r'Enum "(\w+)"', block): enumeration(block) for block in blocks.values() if 'Enum "' in block}
-    details = text[text.index("Plugin Details:"):]
+    return element, enums, text[text.index("Plugin Details:"):]
+
+
+def main():
+    elements, types = {}, {}
+    for factory in ("cudaconv", "roihold"):
+        elements[factory], enums, details = element_of(factory)
+        types.update(enums)
     print(json.dumps({"cudaconv": {
-        "description": match(r"Description +(.*)", details), "elements": {"cudaconv": element},
-        "filename": "gstcudaconv", "license": match(r"License +(.*)", details), "other-types": enums,
+        "description": match(r"Description +(.*)", details), "elements": elements,
+        "filename": "gstcudaconv", "license": match(r"License +(.*)", details), "other-types": types,
         "package": match(r"Binary package +(.*)", details), "source": match(r"Source module +(.*)", details),
         "tracers": {}, "url": match(r"Origin URL +(.*)", details)}}, indent=1))
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "settings.h"
 
@@ -267,25 +269,42 @@ std::unique_ptr<Control> make_control(GstElement *element, GParamSpec *spec) {
 
 }  // namespace
 
-Controls::Controls(GstElement *element, std::function<void()> changed)
-    : element_(element), changed_(std::move(changed)), grid_(gtk_grid_new()) {
+Controls::Controls(const media::Filters &elements, Used used, std::function<void()> changed)
+    : elements_(elements), used_(std::move(used)), changed_(std::move(changed)), grid_(gtk_grid_new()) {
   gtk_grid_set_row_spacing(GTK_GRID(grid_), 6);
   gtk_grid_set_column_spacing(GTK_GRID(grid_), 12);
   gtk_container_set_border_width(GTK_CONTAINER(grid_), 12);
-  // Others cannot change while the element filters.
-  for (GParamSpec *spec : own_properties(element))
-    if (spec->flags & GST_PARAM_MUTABLE_PLAYING) add_row(spec);
-  handler_ = g_signal_connect(element, "notify", G_CALLBACK(take_change), this);
+  for (GstElement *element : elements_) {
+    if (element != elements_.front()) add_heading(element);
+    // Others cannot change while the element filters.
+    for (GParamSpec *spec : own_properties(element))
+      if (spec->flags & GST_PARAM_MUTABLE_PLAYING) add_row(element, spec);
+    handlers_.push_back(g_signal_connect(element, "notify", G_CALLBACK(take_change), this));
+  }
   choose();
 }
 
 Controls::~Controls() {
-  g_signal_handler_disconnect(element_, handler_);
+  for (size_t i = 0; i < elements_.size(); i++) g_signal_handler_disconnect(elements_[i], handlers_[i]);
   if (idle_) g_source_remove(idle_);
 }
 
-void Controls::add_row(GParamSpec *spec) {
-  Row row{spec, gtk_label_new(g_param_spec_get_nick(spec)), make_control(element_, spec)};
+void Controls::add_heading(GstElement *element) {
+  GstElementFactory *factory = gst_element_get_factory(element);
+  GtkWidget *label = gtk_label_new(gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_LONGNAME));
+  gtk_widget_set_name(label, GST_OBJECT_NAME(factory));
+  gtk_widget_set_tooltip_text(label, gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_DESCRIPTION));
+  gtk_style_context_add_class(gtk_widget_get_style_context(label), "heading");
+  gtk_widget_set_halign(label, GTK_ALIGN_START);
+  gtk_widget_set_margin_top(label, 12);
+  gtk_widget_show(label);
+  gtk_widget_set_no_show_all(label, TRUE);
+  gtk_grid_attach(GTK_GRID(grid_), label, 0, lines_++, 2, 1);
+  headings_.push_back({element, label});
+}
+
+void Controls::add_row(GstElement *element, GParamSpec *spec) {
+  Row row{element, spec, gtk_label_new(g_param_spec_get_nick(spec)), make_control(element, spec)};
   GtkWidget *widget = row.control->widget();
   gtk_widget_set_name(widget, spec->name);
   ignore_wheel(widget, nullptr);
@@ -296,26 +315,28 @@ void Controls::add_row(GParamSpec *spec) {
     gtk_widget_show_all(w);
     gtk_widget_set_no_show_all(w, TRUE);
   }
-  const int line = static_cast<int>(rows_.size());
-  gtk_grid_attach(GTK_GRID(grid_), row.label, 0, line, 1, 1);
-  gtk_grid_attach(GTK_GRID(grid_), widget, 1, line, 1, 1);
+  gtk_grid_attach(GTK_GRID(grid_), row.label, 0, lines_, 1, 1);
+  gtk_grid_attach(GTK_GRID(grid_), widget, 1, lines_++, 1, 1);
   show(row);
   rows_.push_back(std::move(row));
 }
 
 void Controls::show(const Row &row) {
   GValue value = G_VALUE_INIT;
-  g_object_get_property(G_OBJECT(element_), row.spec->name, &value);
+  g_object_get_property(G_OBJECT(row.element), row.spec->name, &value);
   row.control->show(&value);
   g_value_unset(&value);
 }
 
 void Controls::choose() {
+  std::set<GstElement *> shown;
   for (const Row &row : rows_) {
-    const bool used = has_effect(element_, row.spec->name);
+    const bool used = used_(row.element, row.spec->name);
     gtk_widget_set_visible(row.label, used);
     gtk_widget_set_visible(row.control->widget(), used);
+    if (used) shown.insert(row.element);
   }
+  for (const Heading &heading : headings_) gtk_widget_set_visible(heading.label, shown.count(heading.element) > 0);
 }
 
 void Controls::take_change(GObject *, GParamSpec *spec, gpointer data) {

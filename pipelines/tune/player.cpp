@@ -20,7 +20,8 @@ constexpr size_t kMostStarts = 1000;  // a camera has no end
 Owned<GstElement> pipeline_of(const Input &input) {
   Words words = words_before_filter(input);
   // Never blocks: a frame that comes too early for the window takes the place of the one before.
-  for (const char *word : {"appsink", "name=sink", "max-buffers=1", "drop=true"}) words.push_back(word);
+  for (const char *word : {"roihold", "name=roihold", "!", "appsink", "name=sink", "max-buffers=1", "drop=true"})
+    words.push_back(word);
   std::vector<const gchar *> pointers;
   for (const std::string &word : words) pointers.push_back(word.c_str());
   pointers.push_back(nullptr);
@@ -66,10 +67,12 @@ std::string error_text(GstMessage *message, const std::string &missing) {
 
 }  // namespace
 
-Player::Player(const Input &input, GstCaps *caps, TakeFrame take_frame, TakeError take_error)
+Player::Player(const Input &input, GstCaps *caps, TakeFrame take_frame, TakeError take_error, TakeError take_warning)
     : take_frame_(std::move(take_frame)),
       take_error_(std::move(take_error)),
+      take_warning_(std::move(take_warning)),
       pipeline_(pipeline_of(input)),
+      roihold_(find(pipeline_.get(), "roihold")),
       bus_(gst_element_get_bus(pipeline_.get())) {
   const Owned<GstElement> sink = find(pipeline_.get(), "sink");
   gst_app_sink_set_caps(GST_APP_SINK(sink.get()), caps);
@@ -83,6 +86,11 @@ Player::Player(const Input &input, GstCaps *caps, TakeFrame take_frame, TakeErro
     return GST_FLOW_OK;
   };
   gst_app_sink_set_callbacks(GST_APP_SINK(sink.get()), &callbacks, this, nullptr);
+  const Owned<GstPad> marked(gst_element_get_static_pad(roihold_.get(), "sink"));
+  gst_pad_add_probe(marked.get(), GST_PAD_PROBE_TYPE_BUFFER, keep_frame, this, nullptr);
+  const Owned<GstPad> pad(gst_element_get_static_pad(sink.get(), "sink"));
+  const auto kinds = static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH);
+  gst_pad_add_probe(pad.get(), kinds, cut_lead, this, nullptr);
   const auto watch = [](const GValue *value, gpointer) {
     g_signal_connect(g_value_get_object(value), "no-more-pads", G_CALLBACK(check_linked), nullptr);
   };
@@ -163,8 +171,82 @@ void Player::seek(gint64 time) {
     const std::lock_guard<std::mutex> guard(lock_);
     if (sought_ != time) sought_ = sought_start_ = time;
   }
+  guint64 hold = 0;
+  g_object_get(roihold_.get(), "hold", &hold, nullptr);
+  const auto lead = static_cast<gint64>(std::min<guint64>(hold, static_cast<guint64>(time)));
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    lead_ = lead;
+  }
   const auto flags = static_cast<GstSeekFlags>(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE);
-  seeking_ = gst_element_seek_simple(pipeline_.get(), GST_FORMAT_TIME, flags, time);
+  seeking_ = gst_element_seek_simple(pipeline_.get(), GST_FORMAT_TIME, flags, time - lead);
+}
+
+// A seek goes back by `hold`, so that the roihold knows the regions of the frames before. The sink gets a segment that
+// begins at the time of the seek, and drops these frames.
+GstPadProbeReturn Player::cut_lead(GstPad *, GstPadProbeInfo *info, gpointer data) {
+  auto *self = static_cast<Player *>(data);
+  GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
+  const std::lock_guard<std::mutex> guard(self->lock_);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) self->flushed_lead_ = std::exchange(self->lead_, 0);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return GST_PAD_PROBE_OK;
+  GstSegment segment;
+  gst_event_copy_segment(event, &segment);
+  const auto lead = static_cast<guint64>(std::exchange(self->flushed_lead_, 0));
+  if (segment.format != GST_FORMAT_TIME || lead == 0) return GST_PAD_PROBE_OK;
+  segment.start += lead;
+  segment.time += lead;
+  segment.position = segment.start;
+  GstEvent *const cut = gst_event_new_segment(&segment);
+  gst_event_set_seqnum(cut, gst_event_get_seqnum(event));
+  gst_event_unref(event);
+  GST_PAD_PROBE_INFO_DATA(info) = cut;
+  return GST_PAD_PROBE_OK;
+}
+
+void Player::refresh() {
+  again_ = !ended_;
+  if (seekable()) {
+    if (!playing_) seek(position());
+  } else if (ended_) {
+    ended_ = false;
+    send_again();
+  }
+}
+
+GstPadProbeReturn Player::keep_frame(GstPad *, GstPadProbeInfo *info, gpointer data) {
+  auto *self = static_cast<Player *>(data);
+  const std::lock_guard<std::mutex> guard(self->lock_);
+  self->frame_.reset(gst_buffer_ref(GST_PAD_PROBE_INFO_BUFFER(info)));
+  return GST_PAD_PROBE_OK;
+}
+
+// Sends the only frame of a picture to the roihold once more, from another thread: nothing else comes to it.
+void Player::send_again() {
+  struct Again {
+    Owned<GstPad> pad;
+    Owned<GstEvent> segment;
+    Owned<GstBuffer> frame;
+  };
+  auto again = std::make_unique<Again>();
+  again->pad.reset(gst_element_get_static_pad(roihold_.get(), "sink"));
+  again->segment.reset(gst_pad_get_sticky_event(again->pad.get(), GST_EVENT_SEGMENT, 0));
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (frame_) again->frame.reset(gst_buffer_ref(frame_.get()));
+  }
+  if (!again->segment || !again->frame) return;
+  gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);  // a sink that pauses would hold the frame
+  gst_element_call_async(
+      roihold_.get(),
+      [](GstElement *, gpointer data) {
+        auto *self = static_cast<Again *>(data);
+        for (GstEvent *event : {gst_event_new_flush_start(), gst_event_new_flush_stop(TRUE), self->segment.release()})
+          gst_pad_send_event(self->pad.get(), event);
+        gst_pad_chain(self->pad.get(), self->frame.release());
+        gst_pad_send_event(self->pad.get(), gst_event_new_eos());
+      },
+      again.release(), [](gpointer data) { delete static_cast<Again *>(data); });
 }
 
 void Player::step(bool forwards) {
@@ -219,7 +301,14 @@ gboolean Player::take_message(GstBus *, GstMessage *message, gpointer data) {
       } else if (self->seekable()) {
         self->has_frame_ = false;
         self->seek(0);
+      } else {
+        self->ended_ = true;
+        if (self->again_) self->refresh();
       }
+      break;
+    case GST_MESSAGE_WARNING:
+      if (self->take_warning_ && GST_MESSAGE_SRC(message) == GST_OBJECT_CAST(self->roihold_.get()))
+        self->take_warning_(message_text(message, gst_message_parse_warning, false));
       break;
     case GST_MESSAGE_LATENCY:
       gst_bin_recalculate_latency(GST_BIN(self->pipeline_.get()));

@@ -3,15 +3,17 @@
 
 namespace tune {
 
+using namespace media;
+
 namespace {
 
 constexpr char kHelp[] = "Choose a preset to load it, or write a name and save the settings under it.";
 
 }  // namespace
 
-Presets::Presets(GstElement *element, std::function<void(const std::string &)> failed)
-    : element_(element), failed_(std::move(failed)) {
-  if (!GST_IS_PRESET(element)) return;
+Presets::Presets(const Filters &elements, std::function<void(const std::string &)> failed)
+    : elements_(elements), failed_(std::move(failed)) {
+  if (!GST_IS_PRESET(elements.front())) return;
   combo_ = gtk_combo_box_text_new_with_entry();
   gtk_widget_set_name(combo_, "presets");
   gtk_widget_set_tooltip_text(combo_, kHelp);
@@ -44,16 +46,19 @@ std::string Presets::name() const {
 void Presets::list() {
   auto *combo = GTK_COMBO_BOX_TEXT(combo_);
   gtk_combo_box_text_remove_all(combo);
-  gchar **names = gst_preset_get_preset_names(GST_PRESET(element_));
+  gchar **names = gst_preset_get_preset_names(first());
   for (gchar **name = names; name && *name; name++) gtk_combo_box_text_append_text(combo, *name);
   g_strfreev(names);
 }
 
 void Presets::load(const std::string &name) {
-  auto *preset = GST_PRESET(element_);
-  if (!gst_preset_load_preset(preset, name.c_str())) failed_("The preset " + name + " cannot be loaded.");
+  try {
+    load_preset(elements_, name);
+  } catch (const Failure &) {
+    failed_("The preset " + name + " cannot be loaded.");
+  }
   gchar *comment = nullptr;
-  gst_preset_get_meta(preset, name.c_str(), "comment", &comment);
+  gst_preset_get_meta(first(), name.c_str(), "comment", &comment);
   gtk_widget_set_tooltip_text(combo_, comment ? comment : kHelp);
   g_free(comment);
 }
@@ -61,16 +66,19 @@ void Presets::load(const std::string &name) {
 void Presets::save() {
   const std::string wanted = name();
   if (wanted.empty()) return failed_("Write a name for the preset, then save it.");
-  if (!gst_preset_save_preset(GST_PRESET(element_), wanted.c_str()))
-    failed_("The preset " + wanted + " cannot be saved.");
+  bool saved = true;
+  for (GstElement *element : elements_) saved &= gst_preset_save_preset(GST_PRESET(element), wanted.c_str()) != FALSE;
+  if (!saved) failed_("The preset " + wanted + " cannot be saved.");
   list();
   gtk_entry_set_text(GTK_ENTRY(gtk_bin_get_child(GTK_BIN(combo_))), wanted.c_str());
 }
 
 void Presets::remove() {
   const std::string wanted = name();
-  if (!gst_preset_delete_preset(GST_PRESET(element_), wanted.c_str()))
-    failed_("There is no preset " + wanted + " of yours to delete.");
+  bool deleted = false;
+  for (GstElement *element : elements_)
+    deleted |= gst_preset_delete_preset(GST_PRESET(element), wanted.c_str()) != FALSE;
+  if (!deleted) failed_("There is no preset " + wanted + " of yours to delete.");
   gtk_entry_set_text(GTK_ENTRY(gtk_bin_get_child(GTK_BIN(combo_))), "");
   list();
 }

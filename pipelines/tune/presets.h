@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// A list of the element's presets, to load, save and delete.
+// A list of the presets, to load, save and delete. A preset has a part for each element, under the same name.
 #pragma once
 
 #include <gtk/gtk.h>
@@ -9,12 +9,14 @@
 #include <functional>
 #include <string>
 
+#include "../media.h"
+
 namespace tune {
 
 class Presets {
  public:
-  // Calls `failed` with a sentence where a preset cannot be loaded, saved or deleted.
-  Presets(GstElement *element, std::function<void(const std::string &)> failed);
+  // The list is of the first element. Calls `failed` with a sentence where a preset cannot be loaded, saved or deleted.
+  Presets(const media::Filters &elements, std::function<void(const std::string &)> failed);
   Presets(const Presets &) = delete;
 
   // Null where the element has no presets.
@@ -27,7 +29,9 @@ class Presets {
   void save();
   void remove();
 
-  GstElement *const element_;
+  GstPreset *first() const { return GST_PRESET(elements_.front()); }
+
+  const media::Filters elements_;
   const std::function<void(const std::string &)> failed_;
   GtkWidget *box_ = nullptr, *combo_ = nullptr;
 };

@@ -69,8 +69,9 @@ std::vector<GParamSpec *> own_properties(GstElement *element) {
 }
 
 bool has_effect(GstElement *element, const char *property) {
-  gboolean result = FALSE;
-  g_signal_emit_by_name(element, "has-effect", property, &result);
+  gboolean result = TRUE;
+  if (g_signal_lookup("has-effect", G_OBJECT_TYPE(element)))
+    g_signal_emit_by_name(element, "has-effect", property, &result);
   return result;
 }
 
@@ -128,10 +129,19 @@ Words words_before_filter(const Input &input) {
   return words;
 }
 
-std::string launch_line(const Input &input, GstElement *element) {
+bool needs_roihold(const Input &input, GstElement *roihold) {
+  return !input.detector.empty() || !settings_of(roihold).empty();
+}
+
+std::string launch_line(const Input &input, GstElement *roihold, GstElement *cudaconv) {
   Words words = words_before_filter(input);
+  if (needs_roihold(input, roihold)) {
+    words.push_back("roihold");
+    for (const std::string &setting : settings_of(roihold)) words.push_back(setting);
+    words.push_back("!");
+  }
   words.push_back("cudaconv");
-  for (const std::string &setting : settings_of(element)) words.push_back(setting);
+  for (const std::string &setting : settings_of(cudaconv)) words.push_back(setting);
   for (const char *word : {"!", "videoconvert", "!", "autovideosink"}) words.push_back(word);
   std::string line = "gst-launch-1.0";
   for (const std::string &word : words) line += " " + shell_word(word);

@@ -14,7 +14,7 @@ using Words = std::vector<std::string>;
 
 // The properties of the element's own class that can be set, in the order of its manual.
 std::vector<GParamSpec *> own_properties(GstElement *element);
-// Whether the mask and the other settings use the property.
+// Whether the mask and the other settings use the property. An element without the signal has-effect uses all.
 bool has_effect(GstElement *element, const char *property);
 // Whether the property is a colour, as 0xAARRGGBB.
 bool is_color(GParamSpec *spec);
@@ -34,7 +34,9 @@ struct Input {
 
 // The words of a launch line up to the filter. Throws media::Failure where there is no such file.
 Words words_before_filter(const Input &input);
-// The line for a shell that shows the input through the element as it is set.
-std::string launch_line(const Input &input, GstElement *element);
+// Whether a launch line needs the roihold: with a detector, or if a setting differs from its default.
+bool needs_roihold(const Input &input, GstElement *roihold);
+// The line for a shell that shows the input through both elements as they are set.
+std::string launch_line(const Input &input, GstElement *roihold, GstElement *cudaconv);
 
 }  // namespace tune

@@ -14,6 +14,7 @@ namespace {
 constexpr char kStyle[] =
     "spinbutton button { min-width: 16px; padding: 0 3px; }"
     "#stats { opacity: 0.75; }"
+    ".heading { font-weight: bold; }"
     "#launch-line { font-family: monospace; font-size: 85%; }"
     "#time { font-feature-settings: 'tnum'; }";
 
@@ -45,9 +46,19 @@ void style() {
 
 Window::Window(const Input &input, const std::vector<std::string> &settings)
     : input_(input),
+      player_(std::make_unique<Player>(
+          input, filter_caps(element()).get(), [this](Owned<GstSample> sample) { worker_->take(std::move(sample)); },
+          [this](const std::string &text) { take_error(text); },
+          [this](const std::string &text) { show_message(text, true); })),
+      roihold_(GST_ELEMENT(gst_object_ref(player_->roihold()))),
       view_([this](const Region &points) { take_region(points); }),
-      presets_(filter_.element(), [this](const std::string &text) { show_message(text); }),
-      controls_(filter_.element(), [this] { show_settings(); }),
+      presets_({element(), roihold()}, [this](const std::string &text) { show_message(text); }),
+      controls_(
+          {element(), roihold()},
+          [this](GstElement *of, const char *property) {
+            return of == roihold() ? needs_roihold(input_, roihold()) : has_effect(of, property);
+          },
+          [this] { show_settings(); }),
       window_(gtk_window_new(GTK_WINDOW_TOPLEVEL)) {
   style();
   gtk_window_set_default_size(GTK_WINDOW(window_), 1120, 650);
@@ -69,11 +80,7 @@ Window::Window(const Input &input, const std::vector<std::string> &settings)
   g_signal_connect(window_, "key-press-event", G_CALLBACK(take_key), this);
 
   worker_ = std::make_unique<Worker>(filter_, [this](auto picture) { show_picture(std::move(picture)); });
-  for (const std::string &setting : settings) set_property(element(), setting);
-  const Owned<GstCaps> caps = filter_caps(element());
-  player_ = std::make_unique<Player>(
-      input, caps.get(), [this](Owned<GstSample> sample) { worker_->take(std::move(sample)); },
-      [this](const std::string &text) { take_error(text); });
+  for (const std::string &setting : settings) set_property({element(), roihold()}, setting);
   gst_bus_add_watch(filter_.bus(), take_message, this);
   timers_ = {g_timeout_add(500, show_stats, this), g_timeout_add(100, show_position, this)};
   show_settings();
@@ -224,7 +231,10 @@ GtkWidget *Window::make_side() {
   GtkWidget *button = gtk_button_new_with_label("Reset");
   gtk_widget_set_name(button, "reset");
   gtk_widget_set_tooltip_text(button, "Sets everything but the regions to its default.");
-  g_signal_connect(button, "clicked", G_CALLBACK(+[](GtkButton *, Window *self) { reset(self->element()); }), this);
+  g_signal_connect(button, "clicked", G_CALLBACK(+[](GtkButton *, Window *self) {
+                     for (GstElement *element : {self->element(), self->roihold()}) reset(element);
+                   }),
+                   this);
   gtk_box_pack_end(GTK_BOX(top), button, FALSE, FALSE, 0);
   GtkWidget *scrolled = gtk_scrolled_window_new(nullptr, nullptr);
   gtk_scrolled_window_set_policy(GTK_SCROLLED_WINDOW(scrolled), GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC);
@@ -247,7 +257,11 @@ void Window::show_picture(std::shared_ptr<const Picture> picture) {
 void Window::show_settings() {
   if (!worker_) return;
   worker_->refresh();
-  gtk_entry_set_text(GTK_ENTRY(line_), launch_line(input_, element()).c_str());
+  if (Words held = settings_of(roihold()); held != held_) {
+    held_ = std::move(held);
+    player_->refresh();
+  }
+  gtk_entry_set_text(GTK_ENTRY(line_), launch_line(input_, roihold(), element()).c_str());
   gtk_editable_set_position(GTK_EDITABLE(line_), -1);  // the settings are near its end
   gchar *text = nullptr;
   g_object_get(element(), "roi", &text, nullptr);
@@ -256,11 +270,11 @@ void Window::show_settings() {
     view_.set_regions(regions_of(text ? text : "", picture->width, picture->height));
 }
 
-void Window::show_message(const std::string &text) {
+void Window::show_message(const std::string &text, bool stays) {
   gtk_label_set_text(GTK_LABEL(message_text_), text.c_str());
   gtk_widget_show(message_);
   message_until_ = g_get_monotonic_time() + 6 * G_USEC_PER_SEC;
-  message_stays_ = false;
+  message_stays_ = stays;
 }
 
 void Window::show_playing() {
@@ -313,12 +327,10 @@ gboolean Window::take_message(GstBus *, GstMessage *message, gpointer data) {
   auto *self = static_cast<Window *>(data);
   switch (GST_MESSAGE_TYPE(message)) {
     case GST_MESSAGE_ERROR:
-      self->show_message(message_text(message, gst_message_parse_error, false));
-      self->message_stays_ = true;
+      self->show_message(message_text(message, gst_message_parse_error, false), true);
       break;
     case GST_MESSAGE_WARNING:
-      self->show_message(message_text(message, gst_message_parse_warning, false));
-      self->message_stays_ = true;
+      self->show_message(message_text(message, gst_message_parse_warning, false), true);
       break;
     case GST_MESSAGE_INFO:
       self->show_message(message_text(message, gst_message_parse_info, false));

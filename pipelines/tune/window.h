@@ -27,7 +27,8 @@ class Window {
   Window(const Window &) = delete;
 
   GtkWidget *widget() const { return window_; }
-  GstElement *element() const { return filter_.element(); }
+  GstElement *element() const { return filter_.element(); }  // cudaconv
+  GstElement *roihold() const { return roihold_.get(); }
   const View &view() const { return view_; }
   // Why the input cannot be shown at all; empty: no such error. The window closes then.
   const std::string &failure() const { return failure_; }
@@ -42,7 +43,7 @@ class Window {
                   void (*clicked)(GtkButton *, Window *));
   void show_picture(std::shared_ptr<const Picture> picture);
   void show_settings();
-  void show_message(const std::string &text);
+  void show_message(const std::string &text, bool stays = false);
   void show_playing();
   void take_region(const Region &points);
   void take_error(const std::string &text);
@@ -54,6 +55,9 @@ class Window {
 
   const Input input_;
   Filter filter_;
+  std::unique_ptr<Player> player_;
+  const media::Owned<GstElement> roihold_;  // of the player
+  Words held_;                              // its settings, when they were last shown
   View view_;
   Presets presets_;
   Controls controls_;
@@ -67,7 +71,6 @@ class Window {
   bool message_stays_ = false;  // until a frame is filtered: it says what is wrong with the settings
   std::vector<guint> timers_;
   std::unique_ptr<Worker> worker_;
-  std::unique_ptr<Player> player_;
 };
 
 }  // namespace tune

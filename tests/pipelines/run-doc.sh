@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Makes the element's page by hotdoc, where it is, and looks into it: run-doc.sh SOURCE
+# Makes a page of each element by hotdoc, where it is, and looks into them: run-doc.sh SOURCE
 #
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -18,28 +18,36 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"  # hotdoc keeps its own files there
 touch start
-page=$scratch/html/gst-index.html
+index=$scratch/html/gst-index.html
+elements=(cudaconv roihold)
+page_of() { echo "$scratch/html/$1.html"; } # ELEMENT
 
 # Links to GLib and GStreamer lead nowhere without their documentation.
 is_made() {
   "$folder/describe.py" >"$scratch/cache.json"
   hotdoc run --conf-file "$folder/hotdoc.json" --gst-cache-file "$scratch/cache.json" \
     --output "$scratch" 2>&1 | tee "$scratch/log"
-  [ -s "$page" ] && ! grep -E 'WARNING|ERROR' "$scratch/log" | grep -v 'mandatory-link-not-found'
+  local element
+  for element in "${elements[@]}"; do
+    [ -s "$(page_of "$element")" ] && grep -q "href=\"$element.html" "$index" || return
+  done
+  ! grep -E 'WARNING|ERROR' "$scratch/log" | grep -v 'mandatory-link-not-found'
 }
 has_properties() { # and the values of enumerations
-  local name missing=
-  for name in $(gst-inspect-1.0 --no-colors cudaconv |
-    awk '/^[A-Z]/ { inside = /^Element Prop/ } inside && /^  [a-z]/ && !/^  (name|parent|qos) / { print $1 }
-         inside && /^ +\([0-9]+\): / { print $2 }'); do
-    grep -qE "(>|^ *)$name<" "$page" || missing+=" $name"
+  local element name missing=
+  for element in "${elements[@]}"; do
+    for name in $(gst-inspect-1.0 --no-colors "$element" |
+      awk '/^[A-Z]/ { inside = /^Element Prop/ } inside && /^  [a-z]/ && !/^  (name|parent|qos) / { print $1 }
+           inside && /^ +\([0-9]+\): / { print $2 }'); do
+      grep -qE "(>|^ *)$name<" "$(page_of "$element")" || missing+=" $element:$name"
+    done
   done
   echo "missing:$missing"
   [ -z "$missing" ]
 }
 has_pictures() { # each is a file
   local pictures
-  mapfile -t pictures < <(grep -oE 'src="pictures/[^"]*' "$page" | cut -d '"' -f 2)
+  mapfile -t pictures < <(grep -oE 'src="pictures/[^"]*' "$(page_of cudaconv)" | cut -d '"' -f 2)
   [ ${#pictures[@]} -ge 5 ] && cd "$scratch/html" && ls -l "${pictures[@]}"
 }
 is_made_everywhere() { # in a language that GStreamer has
@@ -48,9 +56,9 @@ is_made_everywhere() { # in a language that GStreamer has
 leaves_source_alone() { [ -z "$(find "$folder" -newer "$scratch/start" -type f)" ]; }
 
 echo "1..5"
-expect "the page is made without warnings" is_made
-expect "it is the same in another language" is_made_everywhere
-expect "it has all properties and values" has_properties
-expect "it has pictures" has_pictures
+expect "the pages are made without warnings" is_made
+expect "they are the same in another language" is_made_everywhere
+expect "they have all properties and values" has_properties
+expect "the page of cudaconv has pictures" has_pictures
 expect "nothing is written beside the sources" leaves_source_alone
 finish

@@ -27,7 +27,7 @@ row = bytes([9] * 96 + [250] * 96)
 open("in.rgb", "wb").write(row * 32 + bytes([9] * 192 * 32))
 EOF
 
-# Filters the picture: filter ELEMENTS... -- SETTING...; the elements are from the inference to cudaconv
+# Filters the picture: filter ELEMENTS... -- SETTING...; the elements are from the inference to cudaconv.
 filter() {
   local elements=()
   while [ "$1" != -- ]; do elements+=("$1"); shift; done
@@ -54,6 +54,9 @@ EOF
 infer=(onnxinference model-file=model.onnx)
 decode=(yolov8tensordec label-file=labels.txt)
 
+held() { # TYPE SETTING...: with a roihold that selects a type
+  filter "${infer[@]}" ! "${decode[@]}" ! roihold types="$1" hold=100 -- "${@:2}"
+}
 finds() { # SETTING...
   filter "${infer[@]}" ! "${decode[@]}" -- "$@" && red 32 0 32 32
 }
@@ -64,10 +67,18 @@ passes() { # SETTING...
 undecoded() {
   filter "${infer[@]}" -- && red 0 0 64 64 && grep -q 'tensors that no element has decoded' log
 }
+held_finds() { held bright && red 32 0 32 32; }
+held_passes() { held dark && red 0 0 0 0 && held bright roi-type=dark && red 0 0 0 0; }
+held_undecoded() {
+  filter "${infer[@]}" ! roihold types=bright -- && red 0 0 64 64 && grep -q 'tensors that no element has decoded' log
+}
 
-echo 1..4
+echo 1..7
 expect "what a model finds is hidden" finds
 expect "its label ends with the line of the file" finds roi-type=bright
 expect "other labels are not hidden" passes roi-type=dark
 expect "tensors without a decoder hide the frame" undecoded
+expect "roihold takes what a model finds" held_finds
+expect "it selects by label" held_passes
+expect "tensors without a decoder hide the frame behind it" held_undecoded
 finish

@@ -30,6 +30,7 @@ installed() { find "$scratch/root" ! -type d; }
 plugin() { installed | grep '/libgstcudaconv\.so$'; }
 program() { installed | grep '/bin/cudaconv-verify$'; }
 presets() { installed | grep '/presets/GstCudaConv\.prs$'; }
+all_presets() { presets && installed | grep '/presets/GstRoiHold\.prs$'; }
 applications() { installed | grep -E '/bin/cudaconv-(play|privacy|tune)$'; }
 belong_to() { # FOLDER SUFFIX: each application has a file there, and nothing else has
   diff <(applications | sed 's|.*/||' | sort) \
@@ -38,8 +39,8 @@ belong_to() { # FOLDER SUFFIX: each application has a file there, and nothing el
 install_alone() { # the plugin, its presets and the programs, with a manual and completion for each application
   meson install -C "$build" --no-rebuild --destdir "$scratch/root"
   installed
-  plugin && presets && program && installed | grep '/man1/cudaconv-verify\.1$' &&
-    [ "$(installed | wc -l)" = $((4 + 3 * $(applications | wc -l))) ] &&
+  plugin && all_presets && program && installed | grep '/man1/cudaconv-verify\.1$' &&
+    [ "$(installed | wc -l)" = $((5 + 3 * $(applications | wc -l))) ] &&
     belong_to /man/man1/ '\.1' && belong_to /bash-completion/completions/ ''
 }
 demo_builds_all() { # the target that pipelines/demo.sh builds has each program
@@ -56,10 +57,13 @@ checks_plugin() { # the program does not run without the plugin
   mv "$scratch/${plugin##*/}" "$plugin"
   [ -z "$verified" ]
 }
-found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with its own home and registry, finds it there
-  env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u XDG_DATA_HOME HOME="$scratch/home" \
-    GST_REGISTRY_1_0="$scratch/registry" "${@:2}" gst-inspect-1.0 cudaconv | tee "$scratch/inspect"
-  grep -qF " $1/libgstcudaconv.so" "$scratch/inspect"
+found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with its own home and registry, finds both elements
+  local element
+  for element in cudaconv roihold; do
+    env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u XDG_DATA_HOME HOME="$scratch/home" \
+      GST_REGISTRY_1_0="$scratch/registry" "${@:2}" gst-inspect-1.0 "$element" | tee "$scratch/inspect"
+    grep -qF " $1/libgstcudaconv.so" "$scratch/inspect" || return
+  done
 }
 found_for_user() {
   local folder=$scratch/home/.local/share/gstreamer-1.0/plugins
@@ -68,9 +72,12 @@ found_for_user() {
   found_in "$folder"
 }
 finds_presets() { # the installed file is found in its folder, and saves nothing in the home directory
-  env -u XDG_DATA_HOME HOME="$scratch/home" GST_REGISTRY_1_0="$scratch/registry" GST_PLUGIN_PATH="$folder" \
-    GST_PRESET_PATH="$(dirname "$(presets)")" gst-inspect-1.0 cudaconv | tee "$scratch/inspect"
-  grep -q '"Portrait privacy": ' "$scratch/inspect" && [ -z "$(find "$scratch/home" -name '*.prs')" ]
+  local element
+  for element in cudaconv roihold; do
+    env -u XDG_DATA_HOME HOME="$scratch/home" GST_REGISTRY_1_0="$scratch/registry" GST_PLUGIN_PATH="$folder" \
+      GST_PRESET_PATH="$(dirname "$(presets)")" gst-inspect-1.0 "$element" | tee "$scratch/inspect"
+    grep -q '"Portrait privacy": ' "$scratch/inspect" && [ -z "$(find "$scratch/home" -name '*.prs')" ] || return
+  done
 }
 goes_to() { # FOLDER OPTION...: where a build with these options installs the plugin
   rm -rf "$scratch/build"
@@ -79,7 +86,7 @@ goes_to() { # FOLDER OPTION...: where a build with these options installs the pl
   grep -qF ": \"$1/libgstcudaconv.so\"" "$scratch/plan"
 }
 presets_go_to() { # FOLDER: where the last build installs presets
-  grep -oF ": \"$1/presets/GstCudaConv.prs\"" "$scratch/plan"
+  grep -oF ": \"$1/presets/GstCudaConv.prs\"" "$scratch/plan" && grep -oF ": \"$1/presets/GstRoiHold.prs\"" "$scratch/plan"
 }
 
 here() { pkg-config --variable="$1" gstreamer-1.0; }

@@ -62,10 +62,12 @@ offers_values() {
   [ ${#masks[@]} -gt 30 ] && offers "$program" "clip.mp4 mask=" "${masks[@]}" &&
     offers "$program" "clip.mp4 mask=sobel size=3 roi-meta=t" true &&
     offers "$program" "border=ref" reflect reflect101 &&
+    offers "$program" "clip.mp4 unmarked=" pass mark drop && offers "$program" "clip.mp4 report=" false true &&
     offers "$program" "clip.mp4 sigma=" ""
 }
 offers_properties() {
-  offers "$program" "clip.mp4 roi-s" roi-scale= roi-shape= &&
+  offers "$program" "clip.mp4 roi-s" roi-scale= roi-shape= && offers "$program" "clip.mp4 hol" hold= &&
+    offers "$program" "clip.mp4 loo" lookahead= && offers "$program" "clip.mp4 ty" types= &&
     ! offered "$program" "clip.mp4 " | grep -E '^(name|parent|qos|stats)='
 }
 offers_files() {
@@ -113,7 +115,7 @@ is_pasted() { # FILE: no word with ! is taken for a command of the history
 }
 keeps_exclamation() { # the words arrive
   pasted "$top/README.md" | tee "$scratch/pasted" | grep -F 'staff'
-  grep -qF 'roi-type=\!staff' "$scratch/pasted"
+  grep -qF 'types=\!staff' "$scratch/pasted"
 }
 
 programs=() pages=()

@@ -503,7 +503,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..70"
+echo "1..73"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -578,6 +578,10 @@ expect "a damaged one among them" damaged_in_folder
 expect "a preset" same_as "mask=unsharp sigma=1.5 amount=1.5 chroma=copy" --preset="Sharpen scans"
 expect "a preset, and a property that is set after it" same_as "mask=unsharp sigma=1.5 amount=3 chroma=copy" \
   --preset="Sharpen scans" amount=3
+expect "a preset that also has a part for roihold" same_as "mask=fill" --preset="Portrait privacy strict"
+expect "its part, with another property" same_as "mask=sobel roi-meta=true" --preset="Portrait privacy strict" \
+  mask=sobel unmarked=pass
+expect "a property of roihold" same_as "mask=sobel" mask=sobel roi-meta=true unmarked=mark
 expect "a preset that is not there" refuses "there is no preset Shine; these are: Denoise bilateral, " \
   "$clip" --preset=Shine
 expect "a filter that cannot be carried out" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"

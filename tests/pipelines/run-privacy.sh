@@ -185,11 +185,17 @@ with open("face.rgb", "wb") as clip, open("face.mask", "wb") as mask:
         mask.write(face)
 END
 }
-# Prints in how many frames a pixel of the face is to be seen, if its regions are filled: frames_shown PROPERTY...
+# Prints in how many frames a pixel of the face is to be seen, if its regions are filled: frames_shown PROPERTY... The
+# properties are of roihold; without any there is none.
 frames_shown() {
   gst-launch-1.0 -q filesrc location=face.rgb ! rawvideoparse format=rgb width=320 height=240 framerate=25/1 \
-    ! facedetect display=false updates=none ! cudaconv roi-meta=true roi-grow=0.4 mask=fill fill-color=0xff00ff00 "$@" \
+    ! facedetect display=false updates=none ${1:+! roihold "$@"} \
+    ! cudaconv roi-meta=true roi-grow=0.4 mask=fill fill-color=0xff00ff00 \
     ! video/x-raw,format=RGB ! filesink location=seen.rgb
+  frames_seen
+}
+# Prints in how many frames of seen.rgb a pixel of the face is not green.
+frames_seen() {
   python3 - <<'END'
 clip, mask = open("seen.rgb", "rb").read(), open("face.mask", "rb").read()
 pixels = 320 * 240
@@ -211,6 +217,23 @@ shows_no_face() { # PROPERTY...
   echo "$seen frames of 60 show the face"
   [ "$seen" = 0 ]
 }
+# Hides a moving face in all frames, by settings of both elements: hides_moving_face COMMAND...
+hides_moving_face() {
+  make_face_clip
+  gst-launch-1.0 -q filesrc location=face.rgb ! rawvideoparse format=rgb width=320 height=240 framerate=25/1 \
+    ! videoconvert ! avimux ! filesink location=face.avi </dev/null
+  local settings seen
+  for settings in "hold=0" "hold=400000000 lookahead=400000000"; do
+    # shellcheck disable=SC2086  # a list of settings
+    "$@" -o seen.rgb face.avi mask=fill fill-color=0xff00ff00 roi-grow=0.4 $settings | tee said
+    seen=$(frames_seen)
+    echo "$settings: $seen frames of 60 show the face"
+    case $settings in
+      hold=0) [ "$seen" -ge 5 ] && [ "$seen" -le 20 ] || return ;;
+      *) [ "$seen" = 0 ] || return ;;
+    esac
+  done
+}
 refuses() { # TEXT COMMAND...: does not exit with 0, prints TEXT, and writes no file
   local code=0 output
   rm -f refused.rgb
@@ -220,18 +243,20 @@ refuses() { # TEXT COMMAND...: does not exit with 0, prints TEXT, and writes no 
 }
 hides_no_face() { # COMMAND...: settings that leave all faces, or those in a part of the picture, as they are
   local settings
-  for settings in mask=identity roi-type=Face 'roi-type=!face' roi-invert=true "roi-scale=0 size=1" \
+  for settings in mask=identity roi-type=Face 'roi-type=!face' types=Face 'types=!face' "types=Face hold=0 lookahead=9" \
+    "types=face roi-type=Face" roi-invert=true "roi-scale=0 size=1" \
     "mask=gauss roi-scale=0 sigma=0" "mask=unsharp amount=0" "mask=custom coefficients=1" "mask=median roi-scale=0 size=1" \
     "mask=box roi-scale=0 size=1001 border=keep" "roi-meta=false roi=0,0,9,9" "roi-meta=false roi=9000,9000,9,9" \
     "roi-type=Face roi=0,0,20%,20%"; do
     # shellcheck disable=SC2086  # a list of settings
     refuses "nothing would be hidden: faces stay as they are" "$@" -o refused.rgb "$face" $settings || return
   done
-  "$@" -o hidden.rgb "$face" roi-type=face
+  "$@" -o hidden.rgb "$face" roi-type=face && "$@" -o hidden.rgb "$face" types=face &&
+    "$@" -o hidden.rgb "$face" types=Face unmarked=mark # all of each frame
 }
 hides_no_region() { # COMMAND...
   local settings
-  for settings in mask=identity roi-type=face "roi-meta=false roi=0,0,9,9" luma=copy "mask=gauss roi-scale=0 sigma=0"; do
+  for settings in mask=identity roi-type=face types=face "roi-meta=false roi=0,0,9,9" luma=copy "mask=gauss roi-scale=0 sigma=0"; do
     # shellcheck disable=SC2086  # a list of settings
     refuses "nothing would be hidden: --region=40,30,50,61 stays as it is" \
       "$@" --region=40,30,50,61 -o refused.rgb clip.mkv $settings || return
@@ -246,7 +271,7 @@ refuses_names() { # COMMAND...: of containers that it does not write, and of pic
   done
 }
 takes_values() { # as gst-launch-1.0 does
-  same_bytes --region=40,30,50,61 clip.mkv mask=fill fill-color=0xffff00ff roi-grow=2e-1 roi-hold=0x10 roi-invert=no \
+  same_bytes --region=40,30,50,61 clip.mkv mask=fill fill-color=0xffff00ff roi-grow=2e-1 hold=0x10 lookahead=0 roi-invert=no \
     roi-shape=1 roi=1,2,3,4 && plain clip.mkv && differs first.rgb plain.rgb 160 120 0 0 160 120 50 50 20 20
 }
 half_bindings() { # other packages install parts of gi: it can be imported, and has nothing in it
@@ -327,7 +352,7 @@ keeps_its_input() { # NAME COMMAND...
 }
 refuses_values() { # COMMAND...
   local setting
-  for setting in mask= mask=mosaik roi-scale= roi-scale=nan roi-scale=5 roi-hold=-1 roi-hold=500_000_000 size=99999 size=4294967299 size=big; do
+  for setting in mask= mask=mosaik roi-scale= roi-scale=nan roi-scale=5 hold=-1 hold=500_000_000 lookahead=1.5 unmarked=filter report=2 size=99999 size=4294967299 size=big; do
     refuses "$setting is not a value of that property" "$@" --region=1,2,3,4 -o refused.rgb clip.mkv "$setting" || return
   done
   refuses "stats" "$@" --region=1,2,3,4 -o refused.rgb clip.mkv stats=1
@@ -415,7 +440,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..86"
+echo "1..89"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -446,9 +471,12 @@ expect_unless "$no_h264" "no cover beside it" drops_covers cover.mov covers.mp4 
 expect_unless "$no_detector" "it prints the number of faces" says_how_many "$program"
 expect_unless "${no_detector:-$no_python}" "how many, in Python" says_how_many "$python" "$script"
 expect_unless "$no_detector" "a detector misses a face that tilts" misses_faces
-expect_unless "$no_detector" "roi-hold and roi-lookahead cover what it misses" \
-  shows_no_face roi-hold=400000000 roi-lookahead=400000000
-expect_unless "$no_detector" "so does roi-unmarked=filter" shows_no_face roi-unmarked=filter
+expect_unless "$no_detector" "hold and lookahead of roihold cover what it misses" \
+  shows_no_face hold=400000000 lookahead=400000000
+expect_unless "$no_detector" "also with its types" shows_no_face types=face hold=400000000 lookahead=400000000
+expect_unless "$no_detector" "so does unmarked=mark" shows_no_face unmarked=mark
+expect_unless "$no_detector" "cudaconv-privacy covers it too" hides_moving_face "$program"
+expect_unless "${no_detector:-$no_python}" "in Python too" hides_moving_face "$python" "$script"
 expect "without the model for faces nothing is shown" refuses nowhere.xml \
   "$program" --cascade=nowhere.xml -o refused.rgb clip.mkv
 expect_unless "$no_python" "nothing in Python either" refuses nowhere.xml \

@@ -39,15 +39,18 @@ no_python=
 size="videoscale ! video/x-raw,width=[16,32752,16] !"
 # The commands of a text, each on a line and without the quotes of a shell.
 lines() { sed 's/\\-/-/g; s/^ *#.*//; s|^//||' "$1" | tr -d "\"'\`" | tr -s '\\\n ' ' ' | sed 's/gst-launch-1.0/\n&/g'; }
-has_order() { # FILE: each facedetect of the file that has settings comes with a width that it can read, before cudaconv
+# Each facedetect of the file that has settings comes with a width that it can read, right before roihold or cudaconv:
+# has_order FILE
+has_order() {
   local found
   found=$(lines "$1" | grep -oE '([^!]*! ){2}facedetect display=false[^!]*(! [a-z]+)?')
   echo "$found"
-  [ -n "$found" ] && ! grep -vF "$size" <<<"$found" && ! grep -E 'facedetect[^!]*! [a-z]' <<<"$found" | grep -v '! cudaconv'
+  [ -n "$found" ] && ! grep -vF "$size" <<<"$found" &&
+    ! grep -E 'facedetect[^!]*! [a-z]' <<<"$found" | grep -vE '! (roihold|cudaconv)'
 }
-# Prints the elements of such a line, from videoconvert to cudaconv. They fill faces with green: elements_of FILE
+# Prints the elements of a line, from videoconvert to cudaconv. They fill faces with green: elements_of FILE
 elements_of() {
-  lines "$1" | grep -oE "videoconvert ! videoscale ! [^!]*! facedetect [^!]*! cudaconv [^!]*" | head -n 1 |
+  lines "$1" | grep -oE "videoconvert ! videoscale ! [^!]*! facedetect [^!]*! roihold [^!]*! cudaconv [^!]*" | head -n 1 |
     sed 's/mask=mosaic/mask=fill fill-color=0xff00ff00/; s/roi-scale=[0-9.]* *//'
 }
 # In each frame the middle of the face is green: is_green FILE WIDTH, where WIDTH is of the frame before the scaler.

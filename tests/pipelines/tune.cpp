@@ -224,6 +224,36 @@ bool equal(const std::string &want, const std::string &got) {
   return want == got;
 }
 
+// The number of pixels that are not black.
+int lit(const tune::Surface &surface) {
+  if (!surface) return -1;
+  const unsigned char *data = cairo_image_surface_get_data(surface.get());
+  int count = 0;
+  for (int y = 0; y < cairo_image_surface_get_height(surface.get()); y++)
+    for (int x = 0; x < cairo_image_surface_get_width(surface.get()); x++) {
+      const unsigned char *p = data + y * cairo_image_surface_get_stride(surface.get()) + 4 * x;
+      count += p[0] || p[1] || p[2];
+    }
+  return count;
+}
+
+std::string joined(const tune::Words &words) {
+  std::string text;
+  for (const std::string &word : words) text += word + " ";
+  return text;
+}
+
+std::string line_of(const tune::Window &of) {
+  return gtk_entry_get_text(GTK_ENTRY(find_widget("launch-line", of.widget())));
+}
+
+// Seconds, as the window shows them; 0: not known yet.
+double length_of(const tune::Window &of) {
+  const std::string text = gtk_label_get_text(GTK_LABEL(find_widget("time", of.widget())));
+  const size_t at = text.find("/ 0:");
+  return at == std::string::npos ? 0 : g_ascii_strtod(text.c_str() + at + 4, nullptr);
+}
+
 // ---- The tests ------------------------------------------------------------------------------------------------------
 
 tune::Region in_per_cent(double x, double y, double w, double h) {
@@ -499,7 +529,9 @@ bool counts() {
          std::strstr(why.c_str(), "720x405 I420");
 }
 
+// Both elements keep their settings in a preset.
 bool keeps_presets() {
+  g_object_set(window->roihold(), "hold", 7 * GST_SECOND, nullptr);
   choose("mask", "gauss");
   gtk_spin_button_set_value(GTK_SPIN_BUTTON(widget("sigma-spin")), 2.5);
   auto *combo = GTK_COMBO_BOX(widget("presets"));
@@ -510,14 +542,58 @@ bool keeps_presets() {
   for (int times = 0; times < 2; times++) {
     choose("mask", "dilate");
     if (!will_show("mask=dilate")) return false;
+    g_object_set(window->roihold(), "hold", guint64{0}, nullptr);
     for (int i = times ? last : 0; i <= last; i++) gtk_combo_box_set_active(combo, i);
+    if (!equal("hold=7000000000 ", joined(tune::settings_of(window->roihold())))) return false;
     if (!equal("soft", gtk_entry_get_text(GTK_ENTRY(entry))) || !will_show("mask=gauss sigma=2.5")) return false;
   }
   click("delete-preset");
-  gchar **names = gst_preset_get_preset_names(GST_PRESET(window->element()));
-  const bool gone = !names || !g_strv_contains(names, "soft");
-  g_strfreev(names);
-  return gone;
+  return !has_preset(window->element(), "soft") && !has_preset(window->roihold(), "soft");
+}
+
+bool is_visible(const char *name) {
+  return gtk_widget_get_visible(widget(name));
+}
+
+// Without a detector the controls of roihold are there once its settings matter. A preset without a part for it sets
+// the defaults.
+bool loads_both_presets() {
+  click("reset");
+  pump(50);
+  for (const char *name : {"roihold", "types", "hold", "lookahead", "unmarked", "report"})
+    if (is_visible(name)) return why = std::string(name) + " is visible", false;
+  if (!equal("", joined(tune::settings_of(window->roihold()))) || line_of(*window).find("roihold") != std::string::npos)
+    return false;
+  auto *combo = GTK_COMBO_BOX(widget("presets"));
+  const auto load = [&](const char *name) {
+    GtkTreeModel *const model = gtk_combo_box_get_model(combo);
+    const int count = gtk_tree_model_iter_n_children(model, nullptr);
+    for (int i = 0; i < count; i++) {
+      GtkTreeIter iter;
+      gchar *text = nullptr;
+      gtk_tree_model_iter_nth_child(model, &iter, nullptr, i);
+      gtk_tree_model_get(model, &iter, 0, &text, -1);
+      const Owned<gchar> owned(text);
+      if (text == std::string(name)) {
+        gtk_combo_box_set_active(combo, i);
+        return pump(50), true;
+      }
+    }
+    return false;
+  };
+  if (!load("Portrait privacy strict")) return why = "there is no such preset", false;
+  for (const char *name : {"roihold", "types", "hold", "lookahead", "unmarked", "report"})
+    if (!is_visible(name)) return why = std::string(name) + " is not visible", false;
+  const std::string want =
+      "roihold types=face hold=500000000 lookahead=500000000 unmarked=mark ! cudaconv mask=fill roi-meta=true "
+      "roi-type=face roi-grow=0.4 ! videoconvert ! autovideosink";
+  const std::string line = line_of(*window);
+  if (!equal(want, line.substr(std::min(line.find("roihold"), line.size())))) return false;
+  // No frame of the clip is marked, so all of each is filtered.
+  if (!will_show("mask=fill") || !runs(line, "mask=fill")) return false;
+  if (!load("Outlines") || !will_show("mask=sobel divisor=2")) return false;
+  click("reset");
+  return equal("", joined(tune::settings_of(window->roihold())));
 }
 
 // The element does not start without a matrix. It starts once there is one.
@@ -527,6 +603,30 @@ bool recovers() {
   if (why.find("needs the property coefficients") == std::string::npos || window->view().picture()->after) return false;
   write_text("coefficients", "1 2 1");
   return pump_until([] { return window->view().picture()->after != nullptr; });
+}
+
+// The controls of roihold, with a detector: they set its properties, and the line has them.
+bool sets_roihold() {
+  for (const char *name : {"roihold", "types", "hold", "lookahead", "unmarked", "report"})
+    if (!is_visible(name)) return why = std::string(name) + " is not visible", false;
+  write_text("types", "face, !staff");
+  for (const char *name : {"hold-spin", "lookahead-spin"}) {
+    gtk_entry_set_text(GTK_ENTRY(widget(name)), name[0] == 'h' ? "500000000" : "250000000");
+    gtk_spin_button_update(GTK_SPIN_BUTTON(widget(name)));
+  }
+  choose("unmarked", "mark");
+  gtk_switch_set_active(GTK_SWITCH(widget("report")), TRUE);
+  if (!equal("types=face, !staff hold=500000000 lookahead=250000000 unmarked=mark report=true ",
+             joined(tune::settings_of(window->roihold()))))
+    return false;
+  pump(50);
+  const std::string want =
+      "! roihold types='face, !staff' hold=500000000 lookahead=250000000 unmarked=mark report=true "
+      "! cudaconv mask=custom coefficients='1 2 1' ! videoconvert ! autovideosink";
+  const std::string line = line_of(*window);
+  if (!equal(want, line.substr(std::min(line.find("! roihold"), line.size())))) return false;
+  click("reset");
+  return equal("", joined(tune::settings_of(window->roihold())));
 }
 
 // A detector's place is before the filter. This one marks nothing, but takes away colours.
@@ -544,9 +644,96 @@ bool has_detector() {
   return colourful == 0 &&
          equal(
              "gst-launch-1.0 videotestsrc ! video/x-raw,format=I420,width=640,height=480 ! videoconvert ! videoflip "
-             "video-direction=auto ! videobalance saturation=0 ! videoconvert ! cudaconv mask=custom "
+             "video-direction=auto ! videobalance saturation=0 ! videoconvert ! roihold ! cudaconv mask=custom "
              "coefficients='1 2 1' ! videoconvert ! autovideosink",
              gtk_entry_get_text(GTK_ENTRY(widget("launch-line"))));
+}
+
+// Marks all of the frames from 1000 to 1200 ms, as a detector does.
+GstPadProbeReturn mark_some(GstPad *, GstPadProbeInfo *info, gpointer) {
+  GstBuffer *const buffer = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+  const GstClockTime time = GST_BUFFER_PTS(buffer);
+  if (time >= GST_SECOND && time <= 1200 * GST_MSECOND)
+    gst_buffer_add_video_region_of_interest_meta(buffer, "face", 0, 0, 9999, 9999);
+  GST_PAD_PROBE_INFO_DATA(info) = buffer;
+  return GST_PAD_PROBE_OK;
+}
+
+// While the clip is paused, the frame follows each setting of roihold at once. So it does after a seek, from frames
+// that are not shown.
+bool follows_roihold() {
+  tune::Window marked({clip, "identity"}, {"mask=fill", "roi-meta=true", "hold=300000000"});
+  const Owned<GstPad> pad(gst_element_get_static_pad(marked.roihold(), "sink"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, mark_some, nullptr, nullptr);
+  const auto picture = [&] { return marked.view().picture(); };
+  const auto is_at = [&](GstClockTime time, bool filled) {
+    return pump_until([&] {
+      if (!picture() || !picture()->after) return false;
+      const int black = lit(picture()->after);
+      why = "the frame at " + std::to_string(picture()->time / GST_MSECOND) + " ms has " + std::to_string(black) +
+            " pixels that are lit; expected " + (filled ? "none" : "some") + " at " +
+            std::to_string(time / GST_MSECOND) + " ms";
+      return picture()->time / (40 * GST_MSECOND) == time / (40 * GST_MSECOND) && (black == 0) == filled;
+    });
+  };
+  const auto seek = [&](double time) {
+    gboolean handled;
+    g_signal_emit_by_name(find_widget("seek", marked.widget()), "change-value", GTK_SCROLL_JUMP,
+                          time / length_of(marked), &handled);
+  };
+  const auto set = [&](const char *name, GstClockTime time) { g_object_set(marked.roihold(), name, time, nullptr); };
+  if (!pump_until([&] { return picture() && length_of(marked) > 0; })) return why = "no picture", false;
+  gtk_button_clicked(GTK_BUTTON(find_widget("play", marked.widget())));
+  seek(1.45);
+  if (!is_at(1440 * GST_MSECOND, true)) return false;
+  set("hold", 0);
+  if (!is_at(1440 * GST_MSECOND, false)) return false;
+  set("hold", 400 * GST_MSECOND);
+  if (!is_at(1440 * GST_MSECOND, true)) return false;
+  seek(1.85);
+  if (!is_at(1840 * GST_MSECOND, false)) return false;
+  seek(0.85);
+  if (!is_at(840 * GST_MSECOND, false)) return false;
+  set("lookahead", 300 * GST_MSECOND);
+  if (!is_at(840 * GST_MSECOND, true)) return false;
+  g_object_set(marked.roihold(), "types", "plate", nullptr);
+  if (!is_at(840 * GST_MSECOND, false)) return false;
+  gst_util_set_object_arg(G_OBJECT(marked.roihold()), "unmarked", "mark");
+  if (!is_at(840 * GST_MSECOND, true)) return false;
+  // It plays on from there.
+  gtk_button_clicked(GTK_BUTTON(find_widget("play", marked.widget())));
+  return pump_until([&] { return picture()->time > GST_SECOND; });
+}
+
+// A picture, which has no time to seek to, follows them too.
+bool refreshes_picture() {
+  tune::Window photo({"photo.jpg", ""}, {"mask=fill", "roi-meta=true"});
+  const auto is_black = [&](bool wanted) {
+    return pump_until([&] {
+      const tune::Picture *picture = photo.view().picture();
+      if (!picture || !picture->after) return false;
+      why = std::to_string(lit(picture->after)) + " pixels are lit; expected " + (wanted ? "none" : "some");
+      return (lit(picture->after) == 0) == wanted;
+    });
+  };
+  if (!is_black(false)) return false;
+  for (const bool wanted : {true, false}) {
+    gst_util_set_object_arg(G_OBJECT(photo.roihold()), "unmarked", wanted ? "mark" : "pass");
+    if (!is_black(wanted)) return false;
+  }
+  return true;
+}
+
+// The window shows warnings of roihold too: nothing has this type.
+bool says_what_roihold_says() {
+  tune::Window marked({clip, "identity"}, {"mask=fill", "roi-meta=true", "types=plate"});
+  const Owned<GstPad> pad(gst_element_get_static_pad(marked.roihold(), "sink"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, mark_some, nullptr, nullptr);
+  const auto *label = GTK_LABEL(find_widget("message", marked.widget()));
+  return pump_until([label] {
+    why = gtk_label_get_text(const_cast<GtkLabel *>(label));
+    return why.find("types=plate matches none of the regions") != std::string::npos;
+  });
 }
 
 // A launch line takes none of the first name's characters as they are. The second name looks like a URI.
@@ -564,19 +751,6 @@ bool takes_any_name() {
     if (!runs(line, "mask=sobel")) return false;
   }
   return true;
-}
-
-// The number of pixels that are not black.
-int lit(const tune::Surface &surface) {
-  if (!surface) return -1;
-  const unsigned char *data = cairo_image_surface_get_data(surface.get());
-  int count = 0;
-  for (int y = 0; y < cairo_image_surface_get_height(surface.get()); y++)
-    for (int x = 0; x < cairo_image_surface_get_width(surface.get()); x++) {
-      const unsigned char *p = data + y * cairo_image_surface_get_stride(surface.get()) + 4 * x;
-      count += p[0] || p[1] || p[2];
-    }
-  return count;
 }
 
 bool is_filled(const tune::Window &filled, int width, int height) {
@@ -756,11 +930,16 @@ int main(int argc, char **argv) {
     expect("play, the end, pause", plays_and_pauses);
     expect("the line with numbers", counts);
     expect("a preset", keeps_presets, no_presets);
+    expect("a preset of both elements", loads_both_presets, no_presets);
 
     tune::Window unready({"", "videobalance saturation=0"}, {"mask=custom"});
     window = &unready;
     expect("a start that fails", recovers);
     expect("a detector", has_detector);
+    expect("the controls of roihold", sets_roihold);
+    expect("a paused frame follows roihold", follows_roihold);
+    expect("so does a picture", refreshes_picture);
+    expect("what roihold says", says_what_roihold_says);
     expect("any file name", takes_any_name);
     expect("a picture of one row", takes_one_row);
     expect("a size that changes", takes_new_sizes);
