@@ -285,10 +285,12 @@ GST_END_TEST;
 GST_START_TEST(other_elements_take_the_frames) {
   for (const char *behind : {"x264enc speed-preset=ultrafast ! fakesink", "identity ! fakesink", "fakesink",
                              "videoconvert ! video/x-raw,format=NV12 ! jpegenc ! fakesink"}) {
-    const std::string factory(behind, strcspn(behind, " "));
-    GstElementFactory *found = gst_element_factory_find(factory.c_str());
-    if (!found) continue;
-    gst_object_unref(found);
+    bool known = true;
+    for (const char *name : {"x264enc", "jpegenc"}) {
+      const Ref<GstElementFactory> found(gst_element_factory_find(name));
+      known &= found || !strstr(behind, name);
+    }
+    if (!known) continue;
     Pipeline pipeline(
         std::string("videotestsrc num-buffers=30 ! video/x-raw,width=64,height=48,framerate=30/1 ! roihold "
                     "hold=100000000 lookahead=100000000 unmarked=mark name=hold ! ") +
@@ -341,8 +343,15 @@ GST_START_TEST(no_frame_shows_what_a_detector_misses) {
           };
           for (int i = 0; i < kFrames; i++) {
             GstBuffer *frame;
+            GstBufferPoolAcquireParams params = {};
+            params.flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT;
             while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h))) look(out);
-            fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+            // All may be on their way to the harness, filtered in place.
+            while (gst_buffer_pool_acquire_buffer(pool.get(), &frame, &params) != GST_FLOW_OK) {
+              const Ref<GstBuffer> out(gst_harness_pull(h));
+              fail_unless(out != nullptr);
+              look(out);
+            }
             gst_buffer_memset(frame, 0, 200, static_cast<gsize>(-1));
             GST_BUFFER_PTS(frame) = static_cast<guint>(i) * step;
             if (i >= begin && missed-- <= 0) {
