@@ -8,9 +8,10 @@
 #include <iterator>
 #include <thread>
 
-#include "devicememory.h"
 #include "failingnew.h"
 #include "gstcudaconvsession.h"
+#undef GST_CAT_DEFAULT  // gst-check defines it, too
+#include "devicememory.h"
 #include "regions.h"
 #include "standin.h"
 #include "support.h"
@@ -909,7 +910,8 @@ GST_START_TEST(the_latency_is_asked_for_while_caps_come_and_go) {
   {
     const Ref<GstElement> element = new_element("");
     const gst::Properties properties;
-    gst::Session session(element.get(), properties);
+    gst::Messages messages(element.get());
+    gst::Session session(element.get(), properties, messages);
     fail_unless(session.open());
     std::atomic<bool> ended{false};
     std::thread asks([&] {
