@@ -103,8 +103,7 @@ struct GstCudaConvPrivate {
   explicit GstCudaConvPrivate(GstBaseTransform *trans)
       : messages(GST_ELEMENT_CAST(trans)),
         session(GST_ELEMENT_CAST(trans), properties, messages),
-        flight(trans, messages,
-               [this, trans](const auto &context, const Error &e) { return fail_over(trans, context, e); }),
+        flight(trans, [this, trans](const auto &context, const Error &e) { return fail_over(trans, context, e); }),
         path(trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }) {}
 
   std::shared_ptr<const StreamContext> fail_over(GstBaseTransform *trans, const StreamContext &context,

@@ -10,8 +10,7 @@
 
 namespace cudaconv::gst {
 
-Flight::Flight(GstBaseTransform *trans, Messages &messages, FailOver fail_over)
-    : trans_(trans), messages_(messages), fail_over_(std::move(fail_over)) {}
+Flight::Flight(GstBaseTransform *trans, FailOver fail_over) : trans_(trans), fail_over_(std::move(fail_over)) {}
 
 // ---- Starting and stopping ------------------------------------------------------------------------------------------
 
@@ -240,13 +239,10 @@ GstFlowReturn Flight::take_flow() {
 // ---- The task of the source pad -------------------------------------------------------------------------------------
 
 void Flight::wait_for_frame() {
-  {
-    std::unique_lock<std::mutex> guard(lock_);
-    submitted_.wait(guard, [this] { return halts_ || (!frames_.empty() && !landing_); });
-    if (halts_) return;  // halt() drops the frames that are left
-    land_first(guard);
-  }
-  messages_.post();
+  std::unique_lock<std::mutex> guard(lock_);
+  submitted_.wait(guard, [this] { return halts_ || (!frames_.empty() && !landing_); });
+  if (halts_) return;  // halt() drops the frames that are left
+  land_first(guard);
 }
 
 // Takes the oldest frame in flight and lands it. Call with lock_ held, which is not held meanwhile.

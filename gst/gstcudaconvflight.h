@@ -14,7 +14,6 @@
 #include <mutex>
 #include <thread>
 
-#include "gstcudaconvmessages.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
@@ -35,8 +34,7 @@ class Flight {
   // if there is none. Called on either thread.
   using FailOver = std::function<std::shared_ptr<const StreamContext>(const StreamContext &, const Error &)>;
 
-  // The task posts `messages` after each frame.
-  Flight(GstBaseTransform *trans, Messages &messages, FailOver fail_over);
+  Flight(GstBaseTransform *trans, FailOver fail_over);
 
   // Call await_start() before the sink pad becomes active, then start() unless the element cannot start, and
   // end_start() when the pad is active. start() resets the counts. `with_task`: several frames may be in flight.
@@ -110,7 +108,6 @@ class Flight {
   void set_pool_flushing();
 
   GstBaseTransform *const trans_;
-  Messages &messages_;
   const FailOver fail_over_;
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
   std::atomic<guint> interruptions_{0};

@@ -50,11 +50,7 @@ void Messages::add(GstMessage *message) {
 }
 
 void Messages::warn(const std::string &text, const std::string &debug) {
-  warn(GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, text, debug);
-}
-
-void Messages::warn(GQuark domain, int code, const std::string &text, const std::string &debug) {
-  g_autoptr(GError) error = g_error_new_literal(domain, code, text.c_str());
+  g_autoptr(GError) error = g_error_new_literal(GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, text.c_str());
   g_autofree gchar *path = gst_object_get_path_string(GST_OBJECT(element_));
   GST_WARNING_OBJECT(element_, "%s", text.c_str());
   add(gst_message_new_warning(GST_OBJECT(element_), error, (std::string(path) + ":\n" + debug).c_str()));

@@ -38,8 +38,6 @@ class Messages {
   void add(GstMessage *message);
   // Adds a warning about settings. `debug`: for the log of gst-launch-1.0.
   void warn(const std::string &text, const std::string &debug);
-  // Adds a warning with this error domain and code.
-  void warn(GQuark domain, int code, const std::string &text, const std::string &debug);
   // Posts all, in their order. To be called at the end of each function that GStreamer calls.
   void post();
 

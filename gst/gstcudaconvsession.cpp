@@ -139,9 +139,10 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
   cuda_engine_ = nullptr;
   const std::shared_ptr<const StreamContext> replacement = context_;
   guard.unlock();
-  messages_.warn(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
-                 std::string("The CUDA device failed; from this frame on the CPU filters. ") + e.what(),
-                 std::string(e.file()) + "(" + std::to_string(e.line()) + ")");
+  // At once: the task has no other occasion, and nothing is held.
+  gst_element_message_full(element_, GST_MESSAGE_WARNING, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
+                           g_strdup_printf("The CUDA device failed; from this frame on the CPU filters. %s", e.what()),
+                           nullptr, e.file(), "", e.line());
   return current.get() == &context ? replacement : context.with(replacement->engine);
 }
 

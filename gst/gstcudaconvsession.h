@@ -25,7 +25,7 @@
 namespace cudaconv::gst {
 
 // Threads: state changes and the sink pad's streaming thread, which GStreamer keeps apart, call everything; other
-// threads only what is marked so. Warnings are left in `messages`; errors and infos of a change of state are posted.
+// threads only what is marked so. Warnings of settings are left in `messages`; other messages are posted at once.
 class Session {
  public:
   Session(GstElement *element, const Properties &properties, Messages &messages)
