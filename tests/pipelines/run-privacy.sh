@@ -306,7 +306,7 @@ waits_for_a_pipe() { # COMMAND...: can be ended while nobody has opened the othe
     # shellcheck disable=SC2086  # a list of arguments
     "$@" --region=1,2,3,4 $arguments &
     program=$!
-    sleep 1.5
+    sleep 3
     kill "$program"
     sleep 2
     ! kill -KILL "$program" 2>/dev/null || echo "it still runs"
