@@ -43,7 +43,8 @@ std::string why_without_effect(const std::string &property, const Settings &sett
 guint install_properties(GObjectClass *klass);
 
 // The values of one element's properties. Changes are staged, and published together at the end of a g_object_set(). So
-// no frame is filtered with a part of one call's changes. Any thread may call.
+// no frame is filtered with a part of one call's changes, unless another thread's call ends in the midst of it. Any
+// thread may call.
 class Properties {
  public:
   // For GObject's set_property and get_property, which GObject calls with ids of install_properties().

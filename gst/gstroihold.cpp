@@ -17,8 +17,8 @@
  * too. Metas of other types stay on the frame. The meta moves and scales with the picture as
  * GstVideoRegionOfInterestMeta does.
  *
- * For every frame the regions in force are those of all frames from #GstRoiHold:hold before it to
- * #GstRoiHold:lookahead after it, both ends included, in stream time.
+ * A frame gets the regions of all frames from #GstRoiHold:hold before it to #GstRoiHold:lookahead after it, both ends
+ * included, in stream time.
  *
  * ## Example launch line
  * |[

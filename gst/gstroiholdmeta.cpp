@@ -68,7 +68,7 @@ DetectedRegion transformed(DetectedRegion found, const Matrix &matrix) {
   return found;
 }
 
-// Of a mask that is turned or mirrored the rectangle counts.
+// A mask that is turned or mirrored becomes its rectangle.
 RoiList transformed(const RoiList &regions, const Matrix &matrix) {
   if (is_upright(matrix)) {
     const GstVideoRectangle &in = matrix.in_rectangle, &out = matrix.out_rectangle;

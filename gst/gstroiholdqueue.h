@@ -44,7 +44,7 @@ struct HoldSettings : HoldTimes {
 
 // Threads: upstream's streaming thread brings frames, serialized events and queries; a task of the source pad pushes
 // all. Upstream's thread waits until what may leave has left, so that it gets downstream's flow return and answers as
-// without the element. What waits for later frames keeps upstream from nothing.
+// without the element. It does not wait for frames that wait for later ones.
 class HoldQueue {
  public:
   HoldQueue(GstElement *element, GstPad *sinkpad, GstPad *srcpad, Messages &messages)

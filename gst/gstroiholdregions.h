@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which regions are in force for which frames of a stream.
+// The regions in force for each frame of a stream.
 #pragma once
 
 #include <gst/video/video.h>

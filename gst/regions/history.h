@@ -19,8 +19,9 @@ struct RoiTimes {
 // One thread at a time. Times are nanoseconds of stream time. No function that throws changes anything.
 //
 // A slice has the regions of one eighth of the longer one of the times. Where these are more than kMostRegions
-// or kMostMasks, equal ones are kept once, then neighbours are joined to one that covers both, those of the same type
-// first. So memory is bounded, no region is lost, and none is in force for longer than the others of its slice.
+// or kMostMasks, equal ones are kept once, then neighbours are joined to one that covers both. Neighbours of the same
+// type are joined first. So memory is bounded, no region is lost, and none is in force for longer than the others of
+// its slice.
 class RoiHistory {
  public:
   static constexpr size_t kMostRegions = 2048, kMostMasks = 4;
@@ -30,7 +31,7 @@ class RoiHistory {
     slices_.clear();
     place_.reset();
   }
-  // Sets where the pictures of the frames to come are. Returns the corner of such a picture in the coordinates of the
+  // Sets where the pictures of the frames to come are. Returns the corner of the picture in the coordinates of the
   // held regions. These coordinates begin as the whole frame's. If the picture moves within frames of one size, held
   // regions keep their place in the frame. If frames have another size, for example other padding, held regions keep
   // their place in the picture. If the sizes of both change, regions are scaled.

@@ -290,8 +290,8 @@ RoiList rescaled(const RoiList &regions, FrameSize from, FrameSize to) {
   return result;
 }
 
-// With these margins, across and down, the ellipse inscribed in a rectangle covers that of a rectangle whose edges are
-// up to a pixel farther inside: its centre is up to half a pixel away.
+// Margins across and down. A rectangle was rounded outwards, each edge by less than a pixel, so its centre has moved by
+// less than half a pixel. Enlarged by these margins, its inscribed ellipse covers the one before rounding.
 static Pixel margins(const Region &r) {
   const double ratio = 1.0 * r.width / r.height;
   const auto more = [](double by) { return static_cast<int64_t>(std::ceil(std::hypot(1, by) / 2)); };

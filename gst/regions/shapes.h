@@ -20,7 +20,7 @@ using Labels = std::vector<std::string>;
 // others.
 enum class Cover : uint8_t { Exact, Rounded, Joined };
 
-// What all regions have.
+// The part that rectangles and masks have in common.
 struct Detected {
   std::shared_ptr<const Labels> labels;  // nullptr: of several detections, thus of any type
   int64_t id = 0;                        // of the object, by its tracker; 0: unknown
@@ -110,10 +110,11 @@ DetectedRegion rescaled(DetectedRegion region, FrameSize from, FrameSize to);
 std::shared_ptr<const RoiMask> rescaled(const RoiMask &mask, FrameSize from, FrameSize to);
 RoiList rescaled(const RoiList &regions, FrameSize from, FrameSize to);
 
-// The region whose inscribed ellipse covers what was detected, also where its edges were rounded or it was joined.
+// A region for roi-shape=ellipse: the ellipse inscribed in it covers the detection, even if the region was rounded or
+// joined.
 Region for_ellipse(const DetectedRegion &region);
-// The region within what was detected, for roi-invert, which shows it. Empty where that is not known. `ellipse`: the
-// ellipse inscribed in it is within the detected one.
+// A region for roi-invert, which shows it: it lies within the detection. Empty where no such region is known.
+// `ellipse`: the ellipse inscribed in it lies within the detected one.
 Region for_invert(const DetectedRegion &region, bool ellipse);
 
 }  // namespace cudaconv::gst
