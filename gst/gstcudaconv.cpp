@@ -426,7 +426,10 @@ static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *propert
 }
 
 static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
-  GST_CUDA_CONV(object)->priv->properties.publish();
+  guarded(object, false, [&] {
+    GST_CUDA_CONV(object)->priv->properties.publish(n_pspecs, pspecs);
+    return true;
+  });
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
 }
 

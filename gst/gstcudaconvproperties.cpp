@@ -2,6 +2,7 @@
 #include "gstcudaconvproperties.h"
 
 #include <algorithm>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <type_traits>
@@ -26,7 +27,8 @@ struct Property {
   GParamFlags flags;
   double min, max;  // of numbers; integers whose least value is not below 0 are unsigned
   GParamSpec *(*make)(const Property &);
-  bool (*set)(const Property &, Configuration &, const GValue *);  // returns whether the value changes
+  void (*set)(const Property &, Configuration &, const GValue *);
+  bool (*copy)(const Configuration &, Configuration &);  // returns whether the value changes
   void (*get)(const Configuration &, GValue *);
   bool (*is_set)(const Configuration &);  // whether the value differs from the default
 };
@@ -119,9 +121,10 @@ constexpr Property property(const char *name, const char *nick, const char *blur
           min,
           max,
           [](const Property &p) { return make_spec<T>(p, member<kPath...>(kDefaults)); },
-          [](const Property &p, Configuration &c, const GValue *value) {
-            const T before = std::exchange(member<kPath...>(c), read<T>(p, value));
-            return member<kPath...>(c) != before;
+          [](const Property &p, Configuration &c, const GValue *value) { member<kPath...>(c) = read<T>(p, value); },
+          [](const Configuration &from, Configuration &to) {
+            const T before = std::exchange(member<kPath...>(to), member<kPath...>(from));
+            return member<kPath...>(to) != before;
           },
           [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); },
           [](const Configuration &c) { return member<kPath...>(c) != member<kPath...>(kDefaults); }};
@@ -353,15 +356,12 @@ std::string why_without_effect(const std::string &property, const Settings &s) {
 void Properties::set(guint id, const GValue *value) {
   const Property &property = kProperties[id - 1];
   std::lock_guard<std::mutex> guard(lock_);
-  auto changed = std::make_shared<Configuration>(*staged_);
-  const bool changes = property.set(property, *changed, value);
-  if (changes && (property.flags & GST_PARAM_MUTABLE_PLAYING)) changed->serial++;
-  staged_ = std::move(changed);
+  property.set(property, staged_, value);
 }
 
 void Properties::get(guint id, GValue *value) const {
   std::lock_guard<std::mutex> guard(lock_);
-  kProperties[id - 1].get(*staged_, value);
+  kProperties[id - 1].get(staged_, value);
 }
 
 bool Properties::has_effect(const std::string &name) const {
@@ -370,9 +370,16 @@ bool Properties::has_effect(const std::string &name) const {
          why_without_effect(name, published()->settings).empty();
 }
 
-void Properties::publish() {
+void Properties::publish(guint count, GParamSpec *const *specs) {
   std::lock_guard<std::mutex> guard(lock_);
-  published_ = staged_;
+  auto next = std::make_shared<Configuration>(*published_);
+  for (const Property &property : kProperties) {
+    const auto is_named = [&](const GParamSpec *spec) { return !strcmp(spec->name, property.name); };
+    if (std::any_of(specs, specs + count, is_named) && property.copy(staged_, *next) &&
+        property.flags & GST_PARAM_MUTABLE_PLAYING)
+      next->serial++;
+  }
+  published_ = std::move(next);
   serial_ = published_->serial;
 }
 

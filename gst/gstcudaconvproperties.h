@@ -43,8 +43,7 @@ std::string why_without_effect(const std::string &property, const Settings &sett
 guint install_properties(GObjectClass *klass);
 
 // The values of one element's properties. Changes are staged, and published together at the end of a g_object_set(). So
-// no frame is filtered with a part of one call's changes, unless another thread's call ends in the midst of it. Any
-// thread may call.
+// no frame is filtered with a part of one call's changes. Any thread may call.
 class Properties {
  public:
   // For GObject's set_property and get_property, which GObject calls with ids of install_properties().
@@ -55,15 +54,18 @@ class Properties {
   // there is no such property.
   bool has_effect(const std::string &name) const;
 
-  // Publishes the staged values. For GObject's dispatch_properties_changed, called once for each g_object_set().
-  void publish();
+  // Publishes the staged values of these properties. For GObject's dispatch_properties_changed, called once for each
+  // g_object_set() with what it has set; calls of several threads that overlap may share one. The other properties may
+  // belong to a call that another thread has just begun.
+  void publish(guint count, GParamSpec *const *specs);
 
   std::shared_ptr<const Configuration> published() const;  // what frames are filtered with
   guint serial() const { return serial_; }                 // of published()
 
  private:
   mutable std::mutex lock_;
-  std::shared_ptr<const Configuration> staged_ = std::make_shared<const Configuration>(), published_ = staged_;
+  Configuration staged_;
+  std::shared_ptr<const Configuration> published_ = std::make_shared<const Configuration>();
   std::atomic<guint> serial_{0};
 };
 
