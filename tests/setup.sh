@@ -52,17 +52,41 @@ install_packages() {
   want_element vp8enc gstreamer1.0-plugins-good  # WebM and PNG for the examples
   want_element ximagesink gstreamer1.0-x         # shows windows
   if command -v nvcc >/dev/null; then
-    # GStreamer's CUDA memory, whose headers include GL's, and the elements that decode into it.
-    want_module gstreamer-cuda-1.0 libgstreamer-plugins-bad1.0-dev
-    want_module gl libgl-dev
+    want_module gl libgl-dev  # the headers of GStreamer's CUDA memory include its headers
     want_element h264parse gstreamer1.0-plugins-bad
   fi
   install_missing
   check_gstreamer "$(pkg-config --modversion gstreamer-1.0)"
+  local modules=()
+  ! command -v nvcc >/dev/null || modules+=(gstreamer-cuda-1.0)
   # The analytics metas, which GStreamer has since 1.24. A build that cannot read them filters such frames whole.
-  ! pkg-config --atleast-version=1.24 gstreamer-1.0 ||
-    want_module gstreamer-analytics-1.0 libgstreamer-plugins-bad1.0-dev
+  ! pkg-config --atleast-version=1.24 gstreamer-1.0 || modules+=(gstreamer-analytics-1.0)
+  # Meson keeps the path for later configurations.
+  PKG_CONFIG_PATH=$PWD/build/headers/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+  [ ${#modules[@]} = 0 ] || pkg-config --exists "${modules[@]}" 2>/dev/null || install_bad_headers
+  [ ! -e build/headers ] || export PKG_CONFIG_PATH
+}
+
+# Installs the library of GStreamer's CUDA memory and analytics metas, and unpacks its headers in build/headers. Their
+# package, libgstreamer-plugins-bad1.0-dev, would bring a gigabyte more: all of OpenCV's headers and libraries. It is
+# installed where that fails.
+install_bad_headers() {
+  missing+=(libgstreamer-plugins-bad1.0-0)
   install_missing
+  logged headers unpack_bad_headers && return
+  missing+=(libgstreamer-plugins-bad1.0-dev)
+  install_missing
+}
+unpack_bad_headers() {
+  local folder=$PWD/build/headers library
+  rm -rf "$folder" && mkdir "$folder" &&
+    (cd "$folder" &&
+      apt-get download "libgstreamer-plugins-bad1.0-dev=$(dpkg-query -W -f '${Version}' libgstreamer-plugins-bad1.0-0)" &&
+      dpkg-deb --extract ./*.deb . && rm ./*.deb && mv usr/lib/*/pkgconfig usr/lib/*/*.so . &&
+      sed -i -e "s|^prefix=.*|prefix=$folder/usr|" -e "s|^libdir=.*|libdir=$folder|" pkgconfig/*) || return
+  for library in "$folder"/*.so; do # links to the installed libraries
+    ln -sfn "$(dirname "$(gcc -print-file-name="$(readlink "$library")")")/$(readlink "$library")" "$library"
+  done
 }
 
 check_gstreamer() { # VERSION

@@ -14,7 +14,9 @@ top=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Prints the packages that setup.sh wants on a machine with this GStreamer alone, without nvcc: wanted VERSION
+# Prints the packages that setup.sh wants on a machine with this GStreamer alone, without nvcc: wanted VERSION. `unpacks`
+# is whether it can unpack the headers of GStreamer's libraries that are not installed with the others.
+unpacks=true
 wanted() (
   version=$1
   # shellcheck disable=SC2034  # setup.sh reads it
@@ -26,11 +28,13 @@ wanted() (
   pkg-config() {
     case $1 in
       --modversion) echo "$version" ;;
+      --exists) false ;;
       *) printf '%s\n' "${1#--atleast-version=}" "$version" | sort -CV ;;
     esac
   }
   command() { [ "$2" != nvcc ] && builtin command "$@"; }
   install_missing() { printf '%s\n' "${missing[@]}"; }
+  logged() { "$unpacks"; }
   install_packages | sort -u
 )
 wants() { # PACKAGE VERSION
@@ -38,6 +42,8 @@ wants() { # PACKAGE VERSION
   grep -qx "$1" "$scratch/wanted"
 }
 wants_none() { ! wants "$@"; }
+wants_headers() { wants libgstreamer-plugins-bad1.0-0 1.24.0 && wants_none libgstreamer-plugins-bad1.0-dev 1.24.0; }
+wants_package() { unpacks=false wants libgstreamer-plugins-bad1.0-dev 1.24.0; }
 
 # Prints what install_missing says and runs where apt-get offers this GStreamer: installs VERSION
 installs() (
@@ -137,7 +143,22 @@ says_why_nvcc_is_left_out() {
   with_program nvcc '[ "$*" = --version ] && echo "Cuda compilation tools, release 13.0, V13.0.88" && exit
     echo "host_config.h:137:2: error: this compiler is too new" >&2; exit 1' \
     meson setup "$scratch/build" -Dtests=disabled -Dbench=disabled -Dtune=disabled | tee "$scratch/setup-log"
-  grep -qx "Message: Building for the CPU only: nvcc 13.0 .*: this compiler is too new" "$scratch/setup-log"
+  grep -qx "Message: Building for the CPU only: nvcc 13.0 does .* (this compiler is too new), nor .*" "$scratch/setup-log"
+}
+finds_an_older_compiler() { # for an nvcc that takes no newer one, and a C library that is newer
+  mkdir -p "$scratch/compilers"
+  printf '#!/bin/sh\nexit 1\n' | tee "$scratch/compilers/g++-15" >"$scratch/compilers/g++-14"
+  chmod +x "$scratch/compilers"/*
+  # shellcheck disable=SC2016,SC2031  # sh expands it; setup.sh changes PATH in subshells
+  PATH=$scratch/compilers:$PATH with_program nvcc 'case "$*" in
+    --version) echo "Cuda compilation tools, release 13.0, V13.0.88" ;;
+    *-ccbin=g++-14*-U_GNU_SOURCE*) ;;
+    *-ccbin=g++-15*) echo "math_functions.h:629:32: error: rsqrt is declared twice" >&2; exit 1 ;;
+    *) echo "host_config.h:137:2: error: this compiler is too new" >&2; exit 1 ;;
+    esac' meson setup "$scratch/older" -Dtests=disabled -Dbench=disabled -Dtune=disabled >"$scratch/older-log" || return
+  cat "$scratch/older-log"
+  ! grep -q "does not work with this C++ compiler" "$scratch/older-log" &&
+    grep -q "nvcc 13.0 -ccbin=g++-14 -U_GNU_SOURCE -D_DEFAULT_SOURCE\|no libcudart_static\|no gstreamer-cuda" "$scratch/older-log"
 }
 says_which_metas_it_reads() { grep -E '^ *analytics metas *: (no: .|detections)' "$scratch/setup-log"; }
 # Configures a project in a folder of any name twice, and by another Meson. A copy of it with its build folder is told so.
@@ -160,10 +181,11 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..16"
+echo "1..18"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
-expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
-expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
+expect "analytics metas have their headers, without the packages that these bring" wants_headers
+expect "with them, where the headers alone cannot be had" wants_package
+expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-0 1.22.0
 expect "a system with an old GStreamer is told so, and stays as it is" installs_nothing 1.20.3-0ubuntu1.1
 expect "one with a newer GStreamer gets it" installs 1.24.2-1ubuntu0.2
 expect "without a network it is told so" says_that_update_warned
@@ -174,6 +196,7 @@ expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
 expect "launch finds its folder" finds_its_folder
 expect "scripts explain themselves" explain_themselves
 expect_unless "$no_meson" "an nvcc that does not work is left out, with the reason" says_why_nvcc_is_left_out
+expect_unless "$no_meson" "an older C++ compiler is found for nvcc" finds_an_older_compiler
 expect_unless "$no_meson" "Meson says which analytics metas the build reads" says_which_metas_it_reads
 expect_unless "$no_meson" "a folder of any name is configured again" configures_again
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
