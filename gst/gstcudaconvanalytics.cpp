@@ -2,7 +2,6 @@
 #include "gstcudaconvanalytics.h"
 
 #ifdef CUDACONV_ANALYTICS
-#define GST_USE_UNSTABLE_API
 #include <gst/analytics/analytics.h>
 #include <gst/video/video.h>
 

@@ -17,7 +17,6 @@ int main() {
 
 #else
 
-#define GST_USE_UNSTABLE_API
 #include <gst/analytics/analytics.h>
 #include <glib/gstdio.h>
 

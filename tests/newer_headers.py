@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Compiles the plugin and the tests of its elements with the headers of the GStreamer of newer Debian releases.
+
+    newer_headers.py SOURCES BUILD [SUITE...]
+
+What stands behind GST_CHECK_VERSION and CUDACONV_ANALYTICS is left out by builds with an older GStreamer, and only seen
+here. The headers come from Debian's packages, into BUILD/newer/SUITE, and nothing is installed. The compiler
+checks the sources, and makes no code. BUILD is a configured build folder. Output is in the Test Anything Protocol. A
+suite is skipped where Debian's archive cannot be reached, or where its headers need other new packages.
+"""
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+SUITES = ("trixie", "sid")
+PACKAGES = ("libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev", "libgstreamer-plugins-bad1.0-dev", "liborc-0.4-dev")
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
+def archive():
+    """The address of Debian's archive that this machine's apt uses, or None."""
+    try:
+        lines = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(SUITE)", "Origin: Debian").split("\n")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return next((line.split()[0] for line in lines if line and not line.endswith("-security")), None)
+
+
+def fetch_headers(address, suite, folder):
+    """Unpacks the packages of a suite in folder/root, whose pkg-config files name that folder."""
+    root = os.path.join(folder, "root")
+    if os.path.exists(root):
+        return root
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, "lists/partial"))
+    with open(os.path.join(folder, "sources.list"), "w", encoding="ascii") as sources:
+        sources.write(f"deb {address} {suite} main\n")
+    apt = ["apt-get", "-q", "-o", f"Dir::Etc::SourceList={folder}/sources.list", "-o", "Dir::Etc::SourceParts=-",
+           "-o", f"Dir::State::Lists={folder}/lists", "-o", f"Dir::Cache={folder}", "-o", "APT::Sandbox::User="]
+    run(*apt, "update", "--error-on=any")
+    run(*apt, "download", *(f"{package}/{suite}" for package in PACKAGES), cwd=folder)
+    for package in glob.glob(folder + "/*.deb"):
+        run("dpkg-deb", "-x", package, root + ".part")
+    for file in glob.glob(root + ".part/usr/**/*.pc", recursive=True):
+        with open(file, encoding="utf-8") as description:
+            text = description.read()
+        with open(file, "w", encoding="utf-8") as description:
+            description.write(text.replace("prefix=/usr", f"prefix={root}/usr", 1))
+    os.rename(root + ".part", root)
+    return root
+
+
+def compile_commands(sources, build, folder, root):
+    """Configures a build with the headers, and returns the commands for the plugin's sources and for the tests
+    that ask which metas there are."""
+    with open(os.path.join(build, "meson-info/intro-buildoptions.json"), encoding="utf-8") as file:
+        options = {option["name"]: option["value"] for option in json.load(file)}
+    paths = ":".join(glob.glob(root + "/usr/lib/*/pkgconfig"))
+    again = ["--reconfigure"] if os.path.exists(folder + "/build") else []
+    run("meson", "setup", *again, folder + "/build", sources,
+        "-Dcuda=" + options["cuda"], "-Dcuda-arch=" + ",".join(options["cuda-arch"]), "-Danalytics=enabled",
+        "-Dtune=disabled", "-Dbench=disabled", "-Dstandin=disabled", env={**os.environ, "PKG_CONFIG_PATH": paths})
+    with open(folder + "/build/compile_commands.json", encoding="utf-8") as file:
+        commands = {os.path.relpath(os.path.join(entry["directory"], entry["file"]), sources): entry
+                    for entry in json.load(file)}
+    for name, entry in commands.items():
+        if name.startswith("gst/"):
+            yield entry
+        elif name.startswith("tests/element/"):
+            with open(os.path.join(sources, name), encoding="utf-8") as text:
+                if "CUDACONV_ANALYTICS" in text.read():
+                    yield entry
+
+
+def errors_of(entry):
+    command = shlex.split(entry["command"])
+    at = command.index("-o")
+    command[at:at + 2] = []
+    command = [word for word in command if word not in ("-MD", "-MQ", "-MF") and not word.endswith((".o", ".o.d"))]
+    result = subprocess.run([*command, "-fsyntax-only", "-O0", "-Werror", "-Wno-cpp"], cwd=entry["directory"],
+                            capture_output=True, text=True)
+    return result.stderr if result.returncode else ""
+
+
+def check(sources, build, suite, address):
+    """Returns why the suite cannot be checked, or "", and the errors."""
+    folder = os.path.join(build, "newer", suite)
+    try:
+        commands = list(compile_commands(sources, build, folder, fetch_headers(address, suite, folder)))
+    except subprocess.CalledProcessError as error:  # without a network, or the headers need newer ones of other packages
+        return re.search(r".*(?:ERROR|E): .*|$", error.stdout + error.stderr).group() or str(error), []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        errors = list(filter(None, pool.map(errors_of, commands)))
+    print(f"# {suite}: {len(commands)} sources, {len(errors)} with errors")
+    return "", errors
+
+
+def main():
+    sources, build = map(os.path.abspath, sys.argv[1:3])
+    suites = sys.argv[3:] or SUITES
+    address = archive()
+    print(f"1..{len(suites)}")
+    failed = 0
+    for number, suite in enumerate(suites, 1):
+        why_not, errors = (("this is no Debian", []) if address is None else check(sources, build, suite, address))
+        failed += bool(errors)
+        print(f"{'not ok' if errors else 'ok'} {number} - the headers of {suite}" + (why_not and f" # SKIP {why_not}" or ""),
+              flush=True)
+        print("\n".join(errors), file=sys.stderr, end="")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
