@@ -3,8 +3,8 @@
 #
 # Builds and runs every test: tests/run.sh
 #
-# First installs missing packages. Skips tests that need something that this machine lacks, for example a GPU, and lists
-# them at the end with the reason. The exit code is 0 if no test failed.
+# First installs missing packages. Skips tests that need something that this machine lacks, for example a GPU. Lists at
+# the end which tests failed, and which were skipped, with the reason. The exit code is 0 if no test failed.
 set -euo pipefail
 
 [ $# = 0 ] || { sed -n '4,7s/^# \{0,1\}//p' "$0" && exit; }
@@ -68,22 +68,23 @@ import json, re, sys
 
 count = {"passed": 0, "failed": 0, "skipped": 0}
 for folder in sys.argv[1:]:
-  def skipped(name, reason):
-    count["skipped"] += 1
-    print("skipped in %s/: %s: %s" % (folder, name, reason))
+  def note(result, name, reason=""):
+    count[result] += 1
+    if result != "passed": print("%s in %s/: %s%s" % (result, folder, name, reason and ": " + reason))
   for line in open(folder + "/meson-logs/testlog.json"):
     test = json.loads(line)
     output = test.get("stdout", "")
     cases = re.findall(r"^(ok|not ok) \d+ - (.*?)(?: # SKIP (.*))?$", output, re.M) if output.startswith("1..") else []
     for ok, name, reason in cases:
-      if reason: skipped(name, reason)
-      else: count["passed" if ok == "ok" else "failed"] += 1
+      if reason: note("skipped", name, reason)
+      elif ok == "ok": note("passed", name)
+      else: note("failed", test["name"] + ": " + name)
     good = test["result"] in ("OK", "EXPECTEDFAIL", "SKIP")
     if cases and (good or any(ok != "ok" for ok, _, _ in cases)): continue
     if test["result"] == "SKIP":
-      skipped(test["name"], ((output + test.get("stderr", "")).strip() or "it gives no reason").splitlines()[-1])
+      note("skipped", test["name"], ((output + test.get("stderr", "")).strip() or "it gives no reason").splitlines()[-1])
     else:
-      count["passed" if good else "failed"] += 1
+      note("passed" if good else "failed", test["name"])
 print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
 EOF
 exit $failed

@@ -141,8 +141,8 @@ keeps_shape() { # of a video that becomes wider: black bars above and below, in 
 
 # ---- Network
 
-# record SECONDS SIGNAL OUTPUT... -- COMMAND...: writes each output at the same time, until the signal ends the file within
-# three seconds
+# record SECONDS SIGNAL OUTPUT... -- COMMAND...: writes each output at the same time, until the signal ends the file. A
+# busy machine may take some seconds for it.
 record() {
   local output outputs=() code seconds=$1 signal=$2 failed=0 program programs=()
   shift 2
@@ -165,7 +165,7 @@ record() {
   for program in "${!programs[@]}"; do
     output=${outputs[$program]} program=${programs[$program]} code=0
     kill "-$signal" "$program" 2>/dev/null || failed=1
-    timeout 3 tail --pid="$program" -f /dev/null || failed=1
+    timeout 20 tail --pid="$program" -f /dev/null || failed=1
     kill -KILL "$program" 2>/dev/null || true
     wait "$program" || code=$?
     echo "$output: exit code $code"
