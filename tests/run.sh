@@ -21,6 +21,7 @@ if [ "$(id -u)" = 0 ]; then  # optional packages, which other users need not ins
   want_command clang++ clang
   want_module gtk+-3.0 libgtk-3-dev
   want_command Xvfb xvfb
+  want_command xz xz-utils
   install_optional
 fi
 
