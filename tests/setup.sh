@@ -144,7 +144,9 @@ gpu_options() {
   done
   if [ ${#archs[@]} = 0 ]; then
     archs=(90)
-    [[ $(nvcc --help) != *--Ofast-compile* ]] || fast=--Ofast-compile=max  # older versions do not have it
+    # Older versions do not have it, and that of nvcc 13.5 takes no sums of four products (findings/nvcc-fast-compile.sh).
+    ! nvcc --Ofast-compile=max -arch=compute_90 -ptx -x cu -o /dev/null - \
+      <<<'__global__ void sum(int *a) { *a = __dp4a(a[1], a[2], a[3]); }' >/dev/null 2>&1 || fast=--Ofast-compile=max
   fi
   (IFS=, && echo "-Dcuda-arch=${archs[*]} -Dnvcc-args=$fast")
 }

@@ -160,6 +160,18 @@ finds_an_older_compiler() { # for an nvcc that takes no newer one, and a C libra
   ! grep -q "does not work with this C++ compiler" "$scratch/older-log" &&
     grep -q "nvcc 13.0 -ccbin=g++-14 -U_GNU_SOURCE -D_DEFAULT_SOURCE\|no libcudart_static\|no gstreamer-cuda" "$scratch/older-log"
 }
+compiles_fast() { # whether the options for an nvcc that takes --Ofast-compile, or not, have it: compiles_fast true|false
+  (
+    # shellcheck disable=SC2034  # setup.sh reads it
+    steps=1
+    . tests/setup.sh
+    nvcc() { case $1 in --list-gpu-arch) echo compute_90 ;; --Ofast-compile*) cat >/dev/null && "$takes_it" ;; esac; }
+    nvidia-smi() { false; }
+    takes_it=$1
+    gpu_options
+  ) | tee "$scratch/options"
+  grep -qx -e "-Dcuda-arch=90 -Dnvcc-args=$([ "$1" = false ] || echo --Ofast-compile=max)" "$scratch/options"
+}
 says_which_metas_it_reads() { grep -E '^ *analytics metas *: (no: .|detections)' "$scratch/setup-log"; }
 # Configures a project in a folder of any name twice, and by another Meson. A copy of it with its build folder is told so.
 configures_again() (
@@ -181,7 +193,7 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..18"
+echo "1..20"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers, without the packages that these bring" wants_headers
 expect "with them, where the headers alone cannot be had" wants_package
@@ -197,6 +209,8 @@ expect "launch finds its folder" finds_its_folder
 expect "scripts explain themselves" explain_themselves
 expect_unless "$no_meson" "an nvcc that does not work is left out, with the reason" says_why_nvcc_is_left_out
 expect_unless "$no_meson" "an older C++ compiler is found for nvcc" finds_an_older_compiler
+expect "a build for no GPU is compiled fast" compiles_fast true
+expect "but not by an nvcc that fails so" compiles_fast false
 expect_unless "$no_meson" "Meson says which analytics metas the build reads" says_which_metas_it_reads
 expect_unless "$no_meson" "a folder of any name is configured again" configures_again
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
