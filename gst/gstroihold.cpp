@@ -142,14 +142,23 @@ static void gst_roi_hold_set_property(GObject *object, guint id, const GValue *v
   GST_OBJECT_UNLOCK(object);
 }
 
-// All properties of one g_object_set() take effect together.
+static void take_setting(guint id, const HoldSettings &from, HoldSettings *to) {
+  if (id == PROP_TYPES) to->types = from.types;
+  if (id == PROP_HOLD) to->hold = from.hold;
+  if (id == PROP_LOOKAHEAD) to->lookahead = from.lookahead;
+  if (id == PROP_UNMARKED) to->unmarked = from.unmarked;
+  if (id == PROP_REPORT) to->report = from.report;
+}
+
+// All properties of one g_object_set() take effect together, and no others: another thread may be setting those.
 static void gst_roi_hold_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
   GstRoiHold *self = GST_ROI_HOLD(object);
   guarded(object, false, [&] {
-    GST_OBJECT_LOCK(object);
-    const HoldSettings settings = *self->staged;
-    GST_OBJECT_UNLOCK(object);
-    self->queue->set(settings);
+    self->queue->set([&](HoldSettings *settings) {
+      g_autoptr(GMutexLocker) locked = g_mutex_locker_new(GST_OBJECT_GET_LOCK(object));
+      for (guint i = 0; i < n_pspecs; i++)
+        if (pspecs[i]->owner_type == GST_TYPE_ROI_HOLD) take_setting(pspecs[i]->param_id, *self->staged, settings);
+    });
     return true;
   });
   self->messages->post();

@@ -99,17 +99,19 @@ gboolean HoldQueue::flush(Ref<GstEvent> event) {
 
 // ---- Properties, queries --------------------------------------------------------------------------------------------
 
-void HoldQueue::set(const HoldSettings &settings) {
+void HoldQueue::set(const std::function<void(HoldSettings *)> &change) {
   bool asks_for_buffers;
   {
     std::lock_guard<std::mutex> guard(lock_);
+    HoldSettings settings = settings_;
+    change(&settings);
     if (settings.types != settings_.types) {
       filter_ = std::make_shared<const TypeFilter>(settings.types);
       looks_again_ = true;
     }
     if (settings.holds() && !settings_.holds()) looks_again_ = true;  // the regions of those that wait are not held
     asks_for_buffers = settings.lookahead != settings_.lookahead && is_active_[1];
-    settings_ = settings;
+    settings_ = std::move(settings);
     if (is_active_[1]) announce_latency();
   }
   changed_.notify_all();

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -63,8 +64,8 @@ class HoldQueue {
   // FLUSH_START and FLUSH_STOP; any thread.
   gboolean flush(Ref<GstEvent> event);
 
-  // Any thread may call these.
-  void set(const HoldSettings &settings);
+  // Any thread may call these. `change` is called with lock_ held.
+  void set(const std::function<void(HoldSettings *settings)> &change);
   // Nanoseconds that each frame waits for those after it.
   GstClockTime latency() const;
   // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live.

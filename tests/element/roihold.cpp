@@ -426,6 +426,38 @@ GST_START_TEST(reports_may_be_answered) {
 }
 GST_END_TEST;
 
+// A thread may be setting properties, here without an end, while another one sets others. Then the changes of the
+// second take effect, and those of the first do not yet.
+GST_START_TEST(a_call_publishes_its_own_properties_alone) {
+  Alone h("");
+  const auto stage = [&](const char *name, const GValue *value) {
+    GObject *const object = G_OBJECT(h.element());
+    GParamSpec *const spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), name);
+    G_OBJECT_GET_CLASS(object)->set_property(object, spec->param_id, value, spec);
+  };
+  const auto rois = [&](int number) {
+    fail_unless_equals_int(gst_harness_push(h.get(), frame_at(number, {}).release()), GST_FLOW_OK);
+    return rois_of(h.pull().get());
+  };
+  GValue mark = G_VALUE_INIT, lookahead = G_VALUE_INIT;
+  g_value_init(&mark, g_object_class_find_property(G_OBJECT_GET_CLASS(h.element()), "unmarked")->value_type);
+  g_value_set_enum(&mark, 1);
+  g_value_init(&lookahead, G_TYPE_UINT64);
+  g_value_set_uint64(&lookahead, kFrame);
+  stage("unmarked", &mark);
+  stage("lookahead", &lookahead);
+  set_properties(h.element(), "hold=40000000 types=face report=false");
+  assert_same_text(rois(0), "");
+  fail_unless_equals_uint64(gst_harness_query_latency(h.get()), 0);
+  g_object_notify(G_OBJECT(h.element()), "unmarked");
+  assert_same_text(rois(1), "whole-frame 0,0,48,32");
+  g_object_notify(G_OBJECT(h.element()), "lookahead");
+  fail_unless_equals_uint64(gst_harness_query_latency(h.get()), kFrame);
+  g_value_unset(&mark);
+  g_value_unset(&lookahead);
+}
+GST_END_TEST;
+
 static Suite *make_suite() {
   Suite *suite = suite_create("roihold");
   TCase *tc = tcase_create("roihold");
@@ -441,6 +473,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, no_frame_shows_what_a_detector_misses);
   tcase_add_test(tc, pauses_and_seeks_never_hang);
   tcase_add_test(tc, reports_may_be_answered);
+  tcase_add_test(tc, a_call_publishes_its_own_properties_alone);
   return suite;
 }
 
