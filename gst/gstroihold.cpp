@@ -18,7 +18,8 @@
  * GstVideoRegionOfInterestMeta does.
  *
  * A frame gets the regions of all frames from #GstRoiHold:hold before it to #GstRoiHold:lookahead after it, both ends
- * included, in stream time.
+ * included, in stream time. With #GstRoiHold:interpolate, regions move with their objects from one detection to the
+ * next.
  *
  * ## Example launch line
  * |[
@@ -56,7 +57,7 @@ G_DEFINE_TYPE_WITH_CODE(GstRoiHold, gst_roi_hold, GST_TYPE_ELEMENT,
                         G_IMPLEMENT_INTERFACE(GST_TYPE_PRESET, init_presets))
 GST_ELEMENT_REGISTER_DEFINE(roihold, "roihold", GST_RANK_NONE, GST_TYPE_ROI_HOLD)
 
-enum { PROP_TYPES = 1, PROP_HOLD, PROP_LOOKAHEAD, PROP_UNMARKED, PROP_REPORT, PROP_STATS };
+enum { PROP_TYPES = 1, PROP_HOLD, PROP_LOOKAHEAD, PROP_INTERPOLATE, PROP_UNMARKED, PROP_REPORT, PROP_STATS };
 
 /* pads */
 
@@ -128,6 +129,9 @@ static void gst_roi_hold_set_property(GObject *object, guint id, const GValue *v
       case PROP_LOOKAHEAD:
         settings.lookahead = g_value_get_uint64(value);
         break;
+      case PROP_INTERPOLATE:
+        settings.interpolate = g_value_get_boolean(value);
+        break;
       case PROP_UNMARKED:
         settings.unmarked = static_cast<Unmarked>(g_value_get_enum(value));
         break;
@@ -146,6 +150,7 @@ static void take_setting(guint id, const HoldSettings &from, HoldSettings *to) {
   if (id == PROP_TYPES) to->types = from.types;
   if (id == PROP_HOLD) to->hold = from.hold;
   if (id == PROP_LOOKAHEAD) to->lookahead = from.lookahead;
+  if (id == PROP_INTERPOLATE) to->interpolate = from.interpolate;
   if (id == PROP_UNMARKED) to->unmarked = from.unmarked;
   if (id == PROP_REPORT) to->report = from.report;
 }
@@ -182,6 +187,9 @@ static void gst_roi_hold_get_property(GObject *object, guint id, GValue *value, 
       break;
     case PROP_LOOKAHEAD:
       g_value_set_uint64(value, settings.lookahead);
+      break;
+    case PROP_INTERPOLATE:
+      g_value_set_boolean(value, settings.interpolate);
       break;
     case PROP_UNMARKED:
       g_value_set_enum(value, static_cast<gint>(settings.unmarked));
@@ -258,6 +266,28 @@ static void install_times(GObjectClass *klass) {
 
 static void install_others(GObjectClass *klass) {
   /**
+   * GstRoiHold:interpolate:
+   *
+   * Follows objects that move, where a detector runs only on each fifth frame, for example. In the frames between two
+   * detections of one object at most #GstRoiHold:hold plus #GstRoiHold:lookahead apart, the rectangle of the one moves
+   * in a straight line towards the other, by their times. It is rounded outwards. Frames wait for both times, and the
+   * latency is their sum.
+   *
+   * Detections with the same id are one object: by a GstAnalyticsTrackingMtd that is related to them, or by the id of
+   * the GstVideoRegionOfInterestMeta. Else those of the same type are that overlap most, then those with the nearest
+   * centres. Where id and place agree, the moving rectangle takes the place of those that #GstRoiHold:hold and
+   * #GstRoiHold:lookahead keep in force. Else these stay too: more is filtered, never less.
+   *
+   * Segmentation masks do not move, but are held as without it. The rectangle around a turned one moves. With
+   * roi-invert of cudaconv moving rectangles do not count.
+   */
+  g_object_class_install_property(
+      klass, PROP_INTERPOLATE,
+      g_param_spec_boolean("interpolate", "Interpolate regions",
+                           "Move the rectangle of an object in a straight line between two detections at most hold + "
+                           "lookahead apart. Frames are delayed by both times.",
+                           FALSE, kPlaying));
+  /**
    * GstRoiHold:unmarked:
    *
    * Regions outside the picture do not count. A gap event replaces each dropped frame.
@@ -285,7 +315,7 @@ static void install_others(GObjectClass *klass) {
    * A structure `application/x-roihold-stats`, counted since the element was started:
    *
    * - `frames-marked`, `frames-unmarked` (guint64): frames that left with and without a region in force
-   * - `frames-early` (guint64): frames that left before #GstRoiHold:lookahead was over, since upstream had too few
+   * - `frames-early` (guint64): frames that left before their wait was over, since upstream had too few
    * buffers, sent no frame for five seconds, or sent frames too late
    * - `regions` (guint64): regions in the metas of frames that left
    * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each

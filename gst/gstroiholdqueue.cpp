@@ -110,7 +110,8 @@ void HoldQueue::set(const std::function<void(HoldSettings *)> &change) {
       looks_again_ = true;
     }
     if (settings.holds() && !settings_.holds()) looks_again_ = true;  // the regions of those that wait are not held
-    asks_for_buffers = settings.lookahead != settings_.lookahead && is_active_[1];
+    if (settings.interpolate && !settings_.interpolate) looks_again_ = true;  // nor are they matched
+    asks_for_buffers = settings.wait(false) != settings_.wait(false) && is_active_[1];
     settings_ = std::move(settings);
     if (is_active_[1]) announce_latency();
   }
@@ -125,12 +126,12 @@ GstStructure *HoldQueue::stats() const {
 
 GstClockTime HoldQueue::latency() const {
   std::lock_guard<std::mutex> guard(lock_);
-  return hold_latency(settings_.lookahead, regions_.info());
+  return hold_latency(settings_.wait(false), regions_.info());
 }
 
 // Leaves a LATENCY message if the latency has changed since the last one. Call with lock_ held.
 void HoldQueue::announce_latency() {
-  const GstClockTime latency = hold_latency(settings_.lookahead, regions_.info());
+  const GstClockTime latency = hold_latency(settings_.wait(false), regions_.info());
   if (std::exchange(announced_, latency) == latency) return;
   GST_DEBUG_OBJECT(element_, "frames wait %" GST_TIME_FORMAT " for later ones", GST_TIME_ARGS(latency));
   messages_.add(gst_message_new_latency(GST_OBJECT(element_)));
@@ -155,9 +156,10 @@ RoiHistory::Span HoldQueue::times_waiting() const {
   return times;
 }
 
-// Looks for the regions of the frames that wait once more, for other types. Call with lock_ held.
+// Looks for the regions of the frames that wait once more, for other types, and matches them. Call with lock_ held.
 void HoldQueue::look_again() {
   looks_again_ = false;
+  regions_.begin_again();
   for (Item &item : items_) {
     if (!item.frame) continue;
     try {
@@ -218,8 +220,9 @@ GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
 // Adds a frame to those that wait. Call with lock_ held.
 void HoldQueue::add(std::list<Item> &&place) {
   Item &item = place.front();
-  if (settings_.lookahead && !item.regions.at.is_known)
-    complain_once("timestamps", "lookahead has no effect on frames that have neither timestamp nor duration");
+  if (settings_.wait(false) && !item.regions.at.is_known)
+    complain_once("timestamps",
+                  "lookahead and interpolate have no effect on frames that have neither timestamp nor duration");
   note_lateness(item);
   // If time jumps back, no later frame follows the waiting ones.
   const auto first = std::find_if(items_.begin(), items_.end(), [](const Item &one) { return one.frame != nullptr; });
@@ -340,7 +343,7 @@ bool HoldQueue::first_leaves() const {
 
 void HoldQueue::count_early(Early why) {
   counts_.add_early();
-  const char *const text = why == Early::Short ? "upstream has too few buffers for lookahead"
+  const char *const text = why == Early::Short ? "upstream has too few buffers for lookahead or interpolate"
                            : why == Early::Stands
                                ? "upstream has sent no frame for five seconds, perhaps because a queue of another "
                                  "branch is full and smaller than lookahead"
@@ -350,13 +353,12 @@ void HoldQueue::count_early(Early why) {
 
 // Notes how late the frame that has come is. Counts frames that left by the clock, if it belongs to their look-ahead.
 void HoldQueue::note_lateness(const Item &item) {
-  const guint64 lookahead = settings_.lookahead;
+  const guint64 wait = settings_.wait(false);
   const GstClockTimeDiff lateness =
-      lookahead ? lateness_of(element_, item.regions.running_time, live_latency_) : GST_CLOCK_STIME_NONE;
+      wait ? lateness_of(element_, item.regions.running_time, live_latency_) : GST_CLOCK_STIME_NONE;
   lateness_ = GST_CLOCK_STIME_IS_VALID(lateness) ? std::max<GstClockTimeDiff>(lateness, 0) : 0;
   for (const int64_t time : std::exchange(left_by_clock_, {}))
-    if (item.regions.at.time >= time &&
-        static_cast<guint64>(item.regions.at.time) - static_cast<guint64>(time) <= lookahead)
+    if (item.regions.at.time >= time && static_cast<guint64>(item.regions.at.time) - static_cast<guint64>(time) <= wait)
       count_early(Early::Late);
 }
 
@@ -370,7 +372,7 @@ gint64 HoldQueue::let_go_by_clock() {
                                         : GST_CLOCK_STIME_NONE;
   if (!GST_CLOCK_STIME_IS_VALID(lateness)) return kTick;
   const auto wait =
-      static_cast<GstClockTimeDiff>(add_times(hold_latency(settings_.lookahead, regions_.info()), lateness_));
+      static_cast<GstClockTimeDiff>(add_times(hold_latency(settings_.wait(false), regions_.info()), lateness_));
   const GstClockTimeDiff left = lateness < 0 ? wait : wait - lateness;
   if (left >= 0) return std::min<gint64>(GST_TIME_AS_USECONDS(left) + 1, kTick);
   first.ended = true;

@@ -125,7 +125,7 @@ class HoldQueue {
   guint interruptions_ = 0;  // flushes and pads that were deactivated
   HoldSettings settings_;
   std::shared_ptr<const TypeFilter> filter_ = std::make_shared<const TypeFilter>();  // of settings_.types
-  bool looks_again_ = false;    // settings_.types has changed since regions were looked for
+  bool looks_again_ = false;    // regions of frames that wait have to be looked for again, as for other types
   GstClockTime announced_ = 0;  // latency() when the last LATENCY message was left
 
   std::list<Item> items_;             // oldest first

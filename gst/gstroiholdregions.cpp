@@ -27,12 +27,14 @@ FrameRegions HeldRegions::locate(GstBuffer *buffer) const {
   return frame;
 }
 
-// Without look-ahead, `hold` is wall-clock time where the stream plays faster, and counts in both directions.
+// Without look-ahead, `hold` is wall-clock time where the stream plays faster, and counts in both directions, unless
+// frames wait for the next detection.
 RoiTimes HeldRegions::in_time(const HoldTimes &times) const {
-  if (times.lookahead) return {times.lookahead, times.hold};
+  const bool backwards = plays_backwards(segment_);
+  if (times.lookahead) return {times.lookahead, times.hold, times.between(), backwards};
   const double rate = segment_.format == GST_FORMAT_TIME ? std::abs(segment_.rate * segment_.applied_rate) : 1;
   const guint64 hold = scaled(times.hold, std::max(rate, 1.0));
-  return {hold, hold};
+  return {times.interpolate && !backwards ? 0 : hold, hold, times.between(), backwards};
 }
 
 void HeldRegions::add(FrameRegions *frame, RoiList found, const HoldTimes &times, const RoiHistory::Span &waiting) {
@@ -73,12 +75,11 @@ RoiList HeldRegions::in_force(const FrameRegions &frame, const HoldTimes &times)
   return regions;
 }
 
-// Backwards, later frames precede it in stream time, so `hold` counts, not `lookahead`. After a field the other one may
-// come with the same time.
+// After a field the other one may come with the same time.
 bool HeldRegions::is_over(const FrameRegions &frame, const HoldTimes &times) const {
-  if (!frame.at.is_known || !times.lookahead) return true;
   const bool backwards = plays_backwards(segment_);
-  const guint64 wait = backwards ? times.hold : times.lookahead;
+  const guint64 wait = times.wait(backwards);
+  if (!frame.at.is_known || !(times.lookahead || wait)) return true;
   const auto now = static_cast<guint64>(now_), time = static_cast<guint64>(frame.at.time);
   const guint64 passed = backwards ? time - now : now - time;
   return !is_before(now_, frame.at.time) && (info_ && has_fields(*info_) ? passed > wait : passed >= wait);

@@ -17,8 +17,14 @@ namespace cudaconv::gst {
 // For how many nanoseconds a region is in force after the last frame that came with it, and before the first one.
 struct HoldTimes {
   guint64 hold = 0, lookahead = 0;
+  bool interpolate = false;  // objects move between two detections
 
   bool holds() const { return hold || lookahead; }
+  // How far apart two detections may be that an object moves between; 0: none moves.
+  guint64 between() const { return interpolate ? add_times(hold, lookahead) : 0; }
+  // How long a frame waits for later ones. Backwards, later frames precede it in stream time, so `hold` counts. The
+  // frame after a detection has to wait for the next one.
+  guint64 wait(bool backwards) const { return interpolate ? between() : !lookahead ? 0 : backwards ? hold : lookahead; }
 };
 
 // A frame in its stream, and the regions that came with it.
@@ -48,7 +54,8 @@ class HeldRegions {
   // Takes the regions of a frame, in pixels of its whole frame, and holds them. `waiting`: the times of the frames that
   // wait.
   void add(FrameRegions *frame, RoiList found, const HoldTimes &times, const RoiHistory::Span &waiting);
-  // The same instead of the regions that were held for the frame.
+  // Instead of the regions that were held for the frames that wait: begin_again(), then the same for each of them.
+  void begin_again() { held_.forget_tracks(); }
   void replace(FrameRegions *frame, RoiList found, const HoldTimes &times);
   // Notes that the regions of a frame are not known: for as long as they would be in force, all of each frame is one.
   void miss(const FrameRegions &frame);

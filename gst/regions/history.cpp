@@ -34,11 +34,6 @@ DetectedRegion both_of(const DetectedRegion &a, const DetectedRegion &b) {
   return {{labels, 0, Cover::Joined}, joined(a.region, b.region, false)};
 }
 
-// Whether b is at most `distance` later than a. Differences of any two times fit into 64 bits.
-bool is_within(int64_t a, int64_t b, uint64_t distance) {
-  return b <= a || static_cast<uint64_t>(b) - static_cast<uint64_t>(a) <= distance;
-}
-
 // The Z-order code of the region's centre. Regions that are near each other in this order are near in the frame.
 uint64_t place(const Region &r) {
   const auto coordinate = [](int start, int length) {
@@ -51,16 +46,6 @@ uint64_t place(const Region &r) {
 }
 
 }  // namespace
-
-void RoiHistory::Span::add(const Span &other) {
-  first = std::min(first, other.first);
-  last = std::max(last, other.last);
-}
-
-// Whether what came with frames of these times is in force at any time of `span`.
-bool RoiHistory::Span::is_in_force(const Span &span, RoiTimes times) const {
-  return !empty() && is_within(span.last, first, times.before) && is_within(last, span.first, times.after);
-}
 
 void RoiHistory::Slice::reduce(FrameSize frame, Pixel to_frame) {
   const auto sort_by = [&](const auto &is_before) {
@@ -134,14 +119,21 @@ void RoiHistory::rescale(Pixel by, FrameSize from, FrameSize to) {
     for (auto &held : slice.mask) held.region = rescaled(*moved(held.region, by), from, to);
   }
   slices_.swap(slices);
+  tracks_.clear();
 }
 
 void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, const RoiList *before) {
+  RoiTracks tracks = tracks_;
   // Timestamps that are out of order may take the stream back, so twice the times count.
   const RoiTimes kept = {2 * std::min(times.before, UINT64_MAX / 2), 2 * std::min(times.after, UINT64_MAX / 2)};
   const auto counts = [&](const Span &at) {
     return before || at.is_in_force(open, kept) || at.is_in_force(time, kept);
   };
+  tracks.keep(counts);
+  if (times.between)
+    tracks.add(found.region, time, times);
+  else
+    tracks.clear();
   RoiList dropped = before ? *before : RoiList();
   const auto is_dropped = [&](const Span &at, auto &all, const auto &is_one) {
     const bool came_then = at.first == time && at.last == time;
@@ -176,14 +168,20 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
     slice->reduce(place_->frame, place_->corner - origin_);
   }
   slices_.swap(slices);
+  tracks_ = std::move(tracks);
 }
 
 RoiList RoiHistory::in_force(int64_t time, RoiTimes times, const RoiList &own) const {
   RoiList list = own;
   std::vector<DetectedRegion> others;
+  tracks_.add_between(time, times, &others);
+  const std::set<RoiTracks::Place> left = tracks_.left(time, times);
+  const auto is_left = [&](const DetectedRegion &region, const Span &at) {
+    return at.first == at.last && left.count(RoiTracks::place_of(region, at.first));
+  };
   for (const Slice &slice : slices_) {
     for (const auto &held : slice.region)
-      if (held.at.is_in_force(time, times)) others.push_back(held.region);
+      if (held.at.is_in_force(time, times) && !is_left(held.region, held.at)) others.push_back(held.region);
     for (const auto &held : slice.mask)
       if (held.at.is_in_force(time, times) &&
           std::find(own.mask.begin(), own.mask.end(), held.region) == own.mask.end())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions that are in force for some time before and after the frames that they came with.
+// Regions that are in force for some time before and after the frames that they came with, and those of objects that
+// move between two of these frames.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,10 @@
 #include <vector>
 
 #include "regions/shapes.h"
+#include "regions/times.h"
+#include "regions/tracks.h"
 
 namespace cudaconv::gst {
-
-// For how many nanoseconds a region is in force before the first frame that came with it, and after the last one.
-struct RoiTimes {
-  uint64_t before = 0, after = 0;
-};
 
 // One thread at a time. Times are nanoseconds of stream time. No function that throws changes anything.
 //
@@ -29,6 +27,7 @@ class RoiHistory {
   // Forgets all regions: after a flush, in another segment, at the start.
   void clear() {
     slices_.clear();
+    tracks_.clear();
     place_.reset();
   }
   // Sets where the pictures of the frames to come are. Returns the corner of the picture in the coordinates of the
@@ -37,22 +36,15 @@ class RoiHistory {
   // their place in the picture. If the sizes of both change, regions are scaled.
   Pixel set_picture(const PicturePlace &place);
 
-  // The first and the last of some times, or of none.
-  struct Span {
-    int64_t first = INT64_MAX, last = INT64_MIN;
-
-    Span() = default;
-    Span(int64_t time) : first(time), last(time) {}
-    bool empty() const { return first > last; }
-    void add(const Span &other);
-    bool is_in_force(const Span &span, RoiTimes times) const;
-  };
+  using Span = TimeSpan;
 
   // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within `open`, even
   // by twice the `times`. `open`: the times of the frames that still wait and of the frame before. `before`: the
   // regions that an earlier call added for this frame. Then only these are dropped, each once, since another frame of
   // this time may have an equal one.
   void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, const RoiList *before = nullptr);
+  // Forgets which detections are of one object. To be called before all frames that wait are added again.
+  void forget_tracks() { tracks_.clear(); }
   // The regions in force at the time of a frame, first its `own`. These are in force even where they are no longer
   // held, such as after the times have become shorter.
   RoiList in_force(int64_t time, RoiTimes times, const RoiList &own) const;
@@ -77,6 +69,7 @@ class RoiHistory {
   void rescale(Pixel by, FrameSize from, FrameSize to);
 
   std::vector<Slice> slices_;
+  RoiTracks tracks_;
   std::optional<PicturePlace> place_;  // of the last frame
   Pixel origin_;                       // of its picture, in the coordinates of the regions
 };

@@ -310,7 +310,7 @@ Region for_ellipse(const DetectedRegion &found) {
 Region for_invert(const DetectedRegion &found, bool ellipse) {
   const Region &r = found.region;
   if (found.cover == Cover::Exact) return r;
-  if (found.cover == Cover::Joined || r.rotation != 0 || r.width < 3 || r.height < 3) return {};
+  if (found.cover != Cover::Rounded || r.rotation != 0 || r.width < 3 || r.height < 3) return {};
   const Pixel by = ellipse ? margins({0, 0, r.width - 2, r.height - 2}) : Pixel();
   const Box box = box_of(r), inner = {box.x0 + 1 + by.x, box.y0 + 1 + by.y, box.x1 - 1 - by.x, box.y1 - 1 - by.y};
   return inner.empty() ? Region() : region_of(inner);

@@ -16,9 +16,9 @@ namespace cudaconv::gst {
 // The names of a detection, the usual one first; often there is none.
 using Labels = std::vector<std::string>;
 
-// How a region covers what was detected: exactly; with edges rounded outwards by less than a pixel; or together with
-// others.
-enum class Cover : uint8_t { Exact, Rounded, Joined };
+// How a region covers what was detected: exactly; with edges rounded outwards by less than a pixel; likewise, but where
+// it may have moved to; or together with others.
+enum class Cover : uint8_t { Exact, Rounded, Moved, Joined };
 
 // The part that rectangles and masks have in common.
 struct Detected {

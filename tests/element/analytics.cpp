@@ -21,6 +21,7 @@ int main() {
 
 #include <cmath>
 #include <functional>
+#include <vector>
 
 using namespace cudaconv;
 using namespace cudaconv::test;
@@ -342,6 +343,33 @@ GST_START_TEST(tracks_mark_nothing) {
   fail_unless(gst_analytics_relation_meta_add_tracking_mtd(relations_of(in.get()), 7, 0, &mtd));
   Harness h("mask=gauss5 roi-meta=true", gray());
   check_frame(h, in.get(), gray(), "mask=gauss5", {});
+}
+GST_END_TEST;
+
+// With interpolate of roihold, the detection of a tracker's object moves to the next one. Others change places.
+GST_START_TEST(tracked_detections_move) {
+  constexpr GstClockTime kFrame = 40 * GST_MSECOND;
+  Harness h("mask=gauss5 roi-meta=true lookahead=160000000 interpolate=true", gray());
+  Random random = seeded();
+  std::vector<Ref<GstBuffer> > frames;
+  for (int i = 0; i < 5; i++) {
+    frames.push_back(random_frame(gray(), random));
+    GstBuffer *const frame = frames.back().get();
+    GST_BUFFER_PTS(frame) = static_cast<guint>(i) * kFrame;
+    for (const bool lower : {i == 4, i == 0}) {
+      if (i % 4) continue;
+      const guint detection = add_detection(frame, "face", {10 + 8 * i, lower ? 40 : 10, 12, 8});
+      GstAnalyticsTrackingMtd track;
+      fail_unless(gst_analytics_relation_meta_add_tracking_mtd(relations_of(frame), lower ? 7 : 8, 0, &track));
+      fail_unless(gst_analytics_relation_meta_set_relation(relations_of(frame), GST_ANALYTICS_REL_TYPE_RELATE_TO,
+                                                           detection, track.id));
+    }
+    fail_unless_equals_int(h.push(frame), GST_FLOW_OK);
+  }
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 5; i++)
+    check_layers(frames[static_cast<size_t>(i)].get(), h.pull().get(), gray(),
+                 {{"mask=gauss5", {{{10 + 8 * i, 40, 12, 8}, {10 + 8 * i, 10, 12, 8}}}}});
 }
 GST_END_TEST;
 
@@ -707,6 +735,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, a_frame_with_tensors_that_are_not_decoded_is_filtered_whole);
   tcase_add_test(tc, a_frame_with_unknown_analytics_is_filtered_whole);
   tcase_add_test(tc, tracks_mark_nothing);
+  tcase_add_test(tc, tracked_detections_move);
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
   tcase_add_test(tc, groups_of_keypoints_are_regions);
   tcase_add_test(tc, keypoints_without_an_extent_make_the_frame_a_region);

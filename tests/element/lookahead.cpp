@@ -845,8 +845,9 @@ void send_from_pool(guint size, guint keeps) {
   const guint64 early = stat(h, "frames-early");
   fail_unless(size >= 20 ? early == 0 : early > 0 && early <= kFrames, "%d frames are early", static_cast<int>(early));
   if (early)
-    assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
-                     "upstream has too few buffers for lookahead: frames leave early, with the regions known so far");
+    assert_same_text(
+        h.take_one(GST_MESSAGE_WARNING).text,
+        "upstream has too few buffers for lookahead or interpolate: frames leave early, with the regions known so far");
   kept.clear();
   gst_buffer_pool_set_active(pool.get(), FALSE);
 }
@@ -1475,9 +1476,10 @@ GST_START_TEST(frames_wait_in_a_storm) {
   std::thread user([&] {
     Random random = seeded();
     while (!ends) {
-      static const char *const changes[] = {"lookahead=160000000", "lookahead=80000000", "lookahead=0", "hold=0",
-                                            "hold=80000000",       "types=face",         "roi-grow=0",  "report=true",
-                                            "unmarked=mark"};
+      static const char *const changes[] = {
+          "lookahead=160000000", "lookahead=80000000", "lookahead=0",      "hold=0",
+          "hold=80000000",       "types=face",         "roi-grow=0",       "report=true",
+          "unmarked=mark",       "interpolate=true",   "interpolate=false"};
       h.set(changes[random() % std::size(changes)]);
       if (random() % 32 == 0) {
         gst_harness_push_event(h.get(), gst_event_new_flush_start());

@@ -92,8 +92,9 @@ bool is_hidden(GstBuffer *frame, int x, int y, int width = 48) {
 
 GST_START_TEST(properties_have_their_defaults_limits_and_flags) {
   const Ref<GstElement> element = new_hold("");
-  std::map<std::string, bool> known = {{"types", false},    {"hold", false},   {"lookahead", false},
-                                       {"unmarked", false}, {"report", false}, {"stats", false}};
+  std::map<std::string, bool> known = {{"types", false},       {"hold", false},     {"lookahead", false},
+                                       {"interpolate", false}, {"unmarked", false}, {"report", false},
+                                       {"stats", false}};
   guint count;
   GParamSpec **specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(element.get()), &count);
   for (guint i = 0; i < count; i++) {
@@ -109,16 +110,17 @@ GST_START_TEST(properties_have_their_defaults_limits_and_flags) {
   }
   g_free(specs);
   for (const auto &[name, seen] : known) fail_unless(seen, "there is no property %s", name.c_str());
-  set_properties(element.get(), "types=face,plate hold=18446744073709551615 lookahead=7 unmarked=mark report=true");
+  set_properties(element.get(),
+                 "types=face,plate hold=18446744073709551615 lookahead=7 interpolate=true unmarked=mark report=true");
   gchar *types;
   guint64 hold, lookahead;
   gint unmarked;
-  gboolean report;
-  g_object_get(element.get(), "types", &types, "hold", &hold, "lookahead", &lookahead, "unmarked", &unmarked, "report",
-               &report, nullptr);
+  gboolean interpolate, report;
+  g_object_get(element.get(), "types", &types, "hold", &hold, "lookahead", &lookahead, "interpolate", &interpolate,
+               "unmarked", &unmarked, "report", &report, nullptr);
   assert_same_text(types, "face,plate");
   g_free(types);
-  fail_unless(hold == G_MAXUINT64 && lookahead == 7 && unmarked == 1 && report);
+  fail_unless(hold == G_MAXUINT64 && lookahead == 7 && unmarked == 1 && interpolate && report);
 }
 GST_END_TEST;
 
@@ -446,7 +448,7 @@ GST_START_TEST(a_call_publishes_its_own_properties_alone) {
   g_value_set_uint64(&lookahead, kFrame);
   stage("unmarked", &mark);
   stage("lookahead", &lookahead);
-  set_properties(h.element(), "hold=40000000 types=face report=false");
+  set_properties(h.element(), "hold=40000000 types=face interpolate=false report=false");
   assert_same_text(rois(0), "");
   fail_unless_equals_uint64(gst_harness_query_latency(h.get()), 0);
   g_object_notify(G_OBJECT(h.element()), "unmarked");

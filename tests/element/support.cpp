@@ -413,7 +413,7 @@ void keep_context_of(GstElement *element) {
 
 namespace {
 
-constexpr const char *kHoldProperties[] = {"types", "hold", "lookahead", "unmarked", "report"};
+constexpr const char *kHoldProperties[] = {"types", "hold", "lookahead", "interpolate", "unmarked", "report"};
 
 GstElement *make(const char *factory) {
   GstElement *element = gst_element_factory_make(factory, nullptr);
