@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Hides faces: a detector marks them on each frame, roihold keeps the marks for half a second, and cudaconv makes a
-// mosaic of what is marked.
+// Hides faces: a detector marks them on each frame, roihold keeps the marks for half a second, or moves them to the
+// next ones, and cudaconv makes a mosaic of what is marked.
 //
 //   cudaconv-privacy clip.mp4                                    in a window
 //   cudaconv-privacy clip.mp4 -o hidden.mp4                      into a video file (.webm, .mkv, .mp4), with sound
@@ -28,8 +28,10 @@ namespace {
 using namespace media;
 
 constexpr char kCascade[] = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml";
-// The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
-const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "hold=500000000"};
+// The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second, also
+// where it moves on until it is found again.
+const char *const kSettings[] = {"roi-meta=true", "mask=mosaic",    "roi-scale=0.125",
+                                 "roi-grow=0.2",  "hold=500000000", "interpolate=true"};
 // The filter: the settings are of both elements.
 constexpr char kFilter[] = "roihold name=holder ! cudaconv name=hider";
 // The side of the smallest face that the detector looks for, in pixels: facedetect's own default.

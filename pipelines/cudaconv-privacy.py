@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Hides faces: a detector marks them on each frame, roihold keeps the marks for half a second, and cudaconv makes a
-mosaic of what is marked.
+"""Hides faces: a detector marks them on each frame, roihold keeps the marks for half a second, or moves them to the next
+ones, and cudaconv makes a mosaic of what is marked.
 
   cudaconv-privacy.py clip.mp4                                           in a window
   cudaconv-privacy.py -o hidden.webm clip.mp4                            into a video file, without its sound
@@ -31,8 +31,9 @@ except (AttributeError, ImportError, ValueError) as e:  # other packages install
              f"install python3-gi and gir1.2-gstreamer-1.0 ({e})")
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
-# The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
-SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "hold=500000000"]
+# The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second, also where
+# it moves on until it is found again.
+SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "hold=500000000", "interpolate=true"]
 FILTER = "roihold name=holder ! cudaconv name=hider"  # the settings are of both elements
 SMALLEST_FACE = 30  # the side of the smallest face that the detector looks for, in pixels: facedetect's own default
 BY_HAND = b"by-hand"  # the type of the regions of the command line

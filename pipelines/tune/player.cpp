@@ -171,8 +171,10 @@ void Player::seek(gint64 time) {
     const std::lock_guard<std::mutex> guard(lock_);
     if (sought_ != time) sought_ = sought_start_ = time;
   }
-  guint64 hold = 0;
-  g_object_get(roihold_.get(), "hold", &hold, nullptr);
+  guint64 hold = 0, lookahead = 0;
+  gboolean interpolate = FALSE;
+  g_object_get(roihold_.get(), "hold", &hold, "lookahead", &lookahead, "interpolate", &interpolate, nullptr);
+  if (interpolate) hold += std::min(lookahead, G_MAXUINT64 - hold);
   const auto lead = static_cast<gint64>(std::min<guint64>(hold, static_cast<guint64>(time)));
   {
     const std::lock_guard<std::mutex> guard(lock_);
@@ -182,8 +184,9 @@ void Player::seek(gint64 time) {
   seeking_ = gst_element_seek_simple(pipeline_.get(), GST_FORMAT_TIME, flags, time - lead);
 }
 
-// A seek goes back by `hold`, so that the roihold knows the regions of the frames before. The sink gets a segment that
-// begins at the time of the seek, and drops these frames.
+// A seek goes back by `hold`, so that the roihold knows the regions of the frames before; with `interpolate` by the
+// time from one detection to the next. The sink gets a segment that begins at the time of the seek, and drops these
+// frames.
 GstPadProbeReturn Player::cut_lead(GstPad *, GstPadProbeInfo *info, gpointer data) {
   auto *self = static_cast<Player *>(data);
   GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);

@@ -560,7 +560,7 @@ bool is_visible(const char *name) {
 bool loads_both_presets() {
   click("reset");
   pump(50);
-  for (const char *name : {"roihold", "types", "hold", "lookahead", "unmarked", "report"})
+  for (const char *name : {"roihold", "types", "hold", "lookahead", "interpolate", "unmarked", "report"})
     if (is_visible(name)) return why = std::string(name) + " is visible", false;
   if (!equal("", joined(tune::settings_of(window->roihold()))) || line_of(*window).find("roihold") != std::string::npos)
     return false;
@@ -582,7 +582,7 @@ bool loads_both_presets() {
     return false;
   };
   if (!load("Portrait privacy strict")) return why = "there is no such preset", false;
-  for (const char *name : {"roihold", "types", "hold", "lookahead", "unmarked", "report"})
+  for (const char *name : {"roihold", "types", "hold", "lookahead", "interpolate", "unmarked", "report"})
     if (!is_visible(name)) return why = std::string(name) + " is not visible", false;
   const std::string want =
       "roihold types=face hold=500000000 lookahead=500000000 unmarked=mark ! cudaconv mask=fill roi-meta=true "
@@ -607,7 +607,7 @@ bool recovers() {
 
 // The controls of roihold, with a detector: they set its properties, and the line has them.
 bool sets_roihold() {
-  for (const char *name : {"roihold", "types", "hold", "lookahead", "unmarked", "report"})
+  for (const char *name : {"roihold", "types", "hold", "lookahead", "interpolate", "unmarked", "report"})
     if (!is_visible(name)) return why = std::string(name) + " is not visible", false;
   write_text("types", "face, !staff");
   for (const char *name : {"hold-spin", "lookahead-spin"}) {
@@ -615,13 +615,13 @@ bool sets_roihold() {
     gtk_spin_button_update(GTK_SPIN_BUTTON(widget(name)));
   }
   choose("unmarked", "mark");
-  gtk_switch_set_active(GTK_SWITCH(widget("report")), TRUE);
-  if (!equal("types=face, !staff hold=500000000 lookahead=250000000 unmarked=mark report=true ",
+  for (const char *name : {"interpolate", "report"}) gtk_switch_set_active(GTK_SWITCH(widget(name)), TRUE);
+  if (!equal("types=face, !staff hold=500000000 lookahead=250000000 interpolate=true unmarked=mark report=true ",
              joined(tune::settings_of(window->roihold()))))
     return false;
   pump(50);
   const std::string want =
-      "! roihold types='face, !staff' hold=500000000 lookahead=250000000 unmarked=mark report=true "
+      "! roihold types='face, !staff' hold=500000000 lookahead=250000000 interpolate=true unmarked=mark report=true "
       "! cudaconv mask=custom coefficients='1 2 1' ! videoconvert ! autovideosink";
   const std::string line = line_of(*window);
   if (!equal(want, line.substr(std::min(line.find("! roihold"), line.size())))) return false;
@@ -703,6 +703,35 @@ bool follows_roihold() {
   // It plays on from there.
   gtk_button_clicked(GTK_BUTTON(find_widget("play", marked.widget())));
   return pump_until([&] { return picture()->time > GST_SECOND; });
+}
+
+// Marks all of a picture at one second, and a corner 0.6 seconds later.
+GstPadProbeReturn mark_two(GstPad *, GstPadProbeInfo *info, gpointer) {
+  GstBuffer *buffer = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+  const GstClockTime frame = GST_BUFFER_PTS(buffer) / (40 * GST_MSECOND);
+  const guint side = frame == 25 ? 9999 : 16;
+  if (frame == 25 || frame == 40) gst_buffer_add_video_region_of_interest_meta(buffer, "face", 0, 0, side, side);
+  GST_PAD_PROBE_INFO_DATA(info) = buffer;
+  return GST_PAD_PROBE_OK;
+}
+
+// After a seek, the frame shown is between two detections, and the first one is farther back than `hold`.
+bool interpolates_after_seek() {
+  tune::Window marked({clip, "identity"},
+                      {"mask=fill", "roi-meta=true", "hold=100000000", "lookahead=500000000", "interpolate=true"});
+  const Owned<GstPad> pad(gst_element_get_static_pad(marked.roihold(), "sink"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, mark_two, nullptr, nullptr);
+  const auto picture = [&] { return marked.view().picture(); };
+  if (!pump_until([&] { return picture() && length_of(marked) > 0; })) return why = "no picture", false;
+  gtk_button_clicked(GTK_BUTTON(find_widget("play", marked.widget())));
+  gboolean handled;
+  g_signal_emit_by_name(find_widget("seek", marked.widget()), "change-value", GTK_SCROLL_JUMP, 1.45 / length_of(marked),
+                        &handled);
+  return pump_until([&] {
+    if (!picture()->after || picture()->time / (40 * GST_MSECOND) != 36) return false;
+    why = std::to_string(lit(picture()->after)) + " pixels are lit";
+    return lit(picture()->after) == 0;
+  });
 }
 
 // A picture, which has no time to seek to, follows them too.
@@ -939,6 +968,7 @@ int main(int argc, char **argv) {
     expect("the controls of roihold", sets_roihold);
     expect("a paused frame follows roihold", follows_roihold);
     expect("so does a picture", refreshes_picture);
+    expect("a frame between two detections after a seek", interpolates_after_seek);
     expect("what roihold says", says_what_roihold_says);
     expect("any file name", takes_any_name);
     expect("a picture of one row", takes_one_row);
