@@ -275,8 +275,9 @@ static void install_others(GObjectClass *klass) {
    *
    * Detections with the same id are one object: by a GstAnalyticsTrackingMtd that is related to them, or by the id of
    * the GstVideoRegionOfInterestMeta. Else those of the same type are that overlap most, then those with the nearest
-   * centres. Where id and place agree, the moving rectangle takes the place of those that #GstRoiHold:hold and
-   * #GstRoiHold:lookahead keep in force. Else these stay too: more is filtered, never less.
+   * centres. Where id and place agree, or where two without ids overlap each other alone, the moving rectangle takes
+   * the place of those that #GstRoiHold:hold and #GstRoiHold:lookahead keep in force. Else these stay too: more is
+   * filtered, never less.
    *
    * Segmentation masks do not move, but are held as without it. The rectangle around a turned one moves. With
    * roi-invert of cudaconv moving rectangles do not count.

@@ -104,6 +104,21 @@ std::set<Pair> same_ids(const std::vector<DetectedRegion> &objects, const std::v
   return pairs;
 }
 
+// The pairs that overlap each other and nothing else, and whose ids do not differ.
+std::set<Pair> alone(const std::vector<Candidate> &all) {
+  std::map<size_t, int> objects, found;
+  for (const Candidate &one : all) {
+    if (one.overlap == 0) continue;
+    objects[one.pair.first]++;
+    found[one.pair.second]++;
+  }
+  std::set<Pair> pairs;
+  for (const Candidate &one : all)
+    if (one.overlap > 0 && one.same_id && objects[one.pair.first] == 1 && found[one.pair.second] == 1)
+      pairs.insert(one.pair);
+  return pairs;
+}
+
 // Pairs that overlap, and pairs of those that overlap none.
 std::vector<Pair> guesses(const std::vector<Candidate> &all) {
   std::set<size_t> objects, found;
@@ -177,13 +192,15 @@ void RoiTracks::match(const std::vector<DetectedRegion> &found, int64_t time) {
   // The matches, and whether they are certain. What is certain of both is no guess with another.
   std::map<Pair, bool> matches;
   std::set<size_t> sure_objects, sure_found;
-  for (const Pair &pair : ids) {
-    const bool certain = best.count(pair) || best_expected.count(pair);
+  const auto add = [&](const Pair &pair, bool certain) {
     matches[pair] = certain;
-    if (!certain) continue;
+    if (!certain) return;
     sure_objects.insert(pair.first);
     sure_found.insert(pair.second);
-  }
+  };
+  for (const Pair &pair : ids) add(pair, best.count(pair) || best_expected.count(pair));
+  for (const Pair &pair : alone(by_place))
+    if (!matches.count(pair)) add(pair, best_expected.count(pair));
   const auto guess = [&](const Pair &pair) {
     const bool other = sure_objects.count(pair.first) && sure_found.count(pair.second);
     if (!other && matches.size() < kMostMatches) matches.insert({pair, false});

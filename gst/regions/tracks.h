@@ -5,9 +5,9 @@
 // Detections of two frames are matched in two ways: by their ids, and by their places. A detection has the place where
 // it was found, and the place where the object would be now had it moved on as before. Of the detections of a type,
 // the two that overlap most are one object, then the next two, then the two with the nearest centres. A match is
-// certain only where ids and places agree. All other matches are guesses. As many are made as may be true: also between
-// all rectangles that overlap, as where objects split, and between all that overlap none. Guesses add regions, and a
-// certain match may take some away.
+// certain only where ids and places agree, or, without ids, where two overlap each other and nothing else. All other
+// matches are guesses. As many are made as may be true: also between all rectangles that overlap, as where objects
+// split, and between all that overlap none. Guesses add regions, and a certain match may take some away.
 #pragma once
 
 #include <algorithm>
