@@ -19,6 +19,18 @@ struct BilateralSums {
   }
 };
 
+}  // namespace
+
+}  // namespace cudaconv
+
+#ifdef __AARCH64EL__
+#include "cpu/bilateral_neon.h"
+#endif
+
+namespace cudaconv {
+
+namespace {
+
 template <typename T>
 void add_ring(const BilateralRing<T> &ring, int begin, const T *middle, const BilateralRange &range,
               BilateralSums *sums) {
@@ -53,6 +65,9 @@ void bilateral_of(const BilateralRing<T> *rings, int count, const T *middle, con
   if constexpr (sizeof(T) == 1)
     return range.weight[128] ? bilateral_bytes<true>(rings, count, middle, range, out, n)
                              : bilateral_bytes<false>(rings, count, middle, range, out, n);
+#elif defined(__AARCH64EL__)
+  if constexpr (sizeof(T) == 1)
+    if (!range.weight[128]) return bilateral_bytes(rings, count, middle, range, out, n);
 #endif
   for (int block = 0; block < n; block += kVectorBlock) {
     const int begin = smaller(block, n - kVectorBlock);

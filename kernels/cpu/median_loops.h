@@ -153,13 +153,22 @@ CUDACONV_INLINE inline int find_bin(const WindowBins &bins, int rank) {
   const __m256i more = _mm256_cmpgt_epi16((__m256i)bins, _mm256_set1_epi16(static_cast<int16_t>(rank)));
   return __builtin_ctz(static_cast<unsigned>(_mm256_movemask_epi8(more))) / 2;
 #else
-  const WindowBins limit = WindowBins{} + static_cast<uint16_t>(rank);
-  const auto below = bins <= limit;  // all ones are -1
-  int16_t lane[kMedianBins];
-  __builtin_memcpy(lane, &below, sizeof lane);
+  // Half a window at a time, since GCC compares wider vectors lane by lane.
+  using Half = int16_t __attribute__((vector_size(kMedianBins)));
+  Half half[2];
+  __builtin_memcpy(half, &bins, sizeof half);
+  const Half limit = Half{} + static_cast<int16_t>(rank);
+#ifdef __SSE2__
+  const __m128i more = _mm_packs_epi16((__m128i)(half[0] > limit), (__m128i)(half[1] > limit));
+  return __builtin_ctz(static_cast<unsigned>(_mm_movemask_epi8(more)));
+#elif defined(__AARCH64EL__)
+  return -vaddvq_s16((int16x8_t)((half[0] <= limit) + (half[1] <= limit)));  // all ones are -1
+#else
+  const Half below = (half[0] <= limit) + (half[1] <= limit);
   int bin = 0;
-  for (int i = 0; i < kMedianBins; i++) bin -= lane[i];
+  for (int i = 0; i < kMedianBins / 2; i++) bin -= below[i];
   return bin;
+#endif
 #endif
 }
 

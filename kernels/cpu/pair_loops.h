@@ -20,20 +20,53 @@ CUDACONV_INLINE inline void store(Vector v, int32_t *out) {
   __builtin_memcpy(out, &v, sizeof v);
 }
 
-// In each 32-bit lane, sum plus the product of the first halves plus the product of the second halves.
-CUDACONV_INLINE inline Vector add_pair_products(Vector sum, Vector a, Vector b) {
-#if CUDACONV_VECTOR == 64
-  return (Vector)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
-#elif CUDACONV_VECTOR == 32
-  return sum + (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-#elif defined(__SSE2__)
-  return sum + (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#ifdef __AARCH64EL__
+// Sums of pairs of samples times pairs of coefficients. The instructions add four products each, so that the two
+// products of a lane stay apart until the end.
+class PairSums {
+ public:
+  CUDACONV_INLINE void add(Vector a, Vector b) {
+    const int16x8_t pairs = vreinterpretq_s16_u32((uint32x4_t)a), coefficients = vreinterpretq_s16_u32((uint32x4_t)b);
+    low_ = vmlal_s16(low_, vget_low_s16(pairs), vget_low_s16(coefficients));
+    high_ = vmlal_high_s16(high_, pairs, coefficients);
+  }
+  CUDACONV_INLINE void shift() {
+    low_ = vshlq_n_s32(low_, 16);
+    high_ = vshlq_n_s32(high_, 16);
+  }
+  CUDACONV_INLINE Vector sums() const { return (Vector)vpaddq_s32(low_, high_); }
+
+ private:
+  int32x4_t low_ = {}, high_ = {};
+};
 #else
-  using Signed = int32_t __attribute__((vector_size(CUDACONV_VECTOR)));
-  return sum + (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
-         (Vector)(((Signed)a >> 16) * ((Signed)b >> 16));
+// In each 32-bit lane, the sum of the products of the first halves and of the second halves.
+class PairSums {
+ public:
+  CUDACONV_INLINE void add(Vector a, Vector b) {
+#if CUDACONV_VECTOR == 64
+    sum_ = (Vector)_mm512_dpwssd_epi32((__m512i)sum_, (__m512i)a, (__m512i)b);
+#elif CUDACONV_VECTOR == 32
+    sum_ += (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    sum_ += (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+    using Signed = int32_t __attribute__((vector_size(CUDACONV_VECTOR)));
+    sum_ += (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
+            (Vector)(((Signed)a >> 16) * ((Signed)b >> 16));
 #endif
-}
+  }
+  CUDACONV_INLINE void shift() {
+    sum_ <<= 16;
+  }
+  CUDACONV_INLINE Vector sums() const {
+    return sum_;
+  }
+
+ private:
+  Vector sum_ = {};
+};
+#endif
 
 // Sums all taps for a few vectors at a time. The sums stay in registers until finish(row of results, first sample, sum)
 // gets them.
@@ -43,20 +76,19 @@ CUDACONV_INLINE inline void sum_of_pairs(const PairTap<kRows> *taps, int high, i
   constexpr int kMost = 8 / kRows;
   constexpr int kVectors = kVectorBlock / kLanes < kMost ? kVectorBlock / kLanes : kMost, kStep = kVectors * kLanes;
   for (int begin = 0; begin < n; begin += kStep) {
-    Vector sum[kRows][kVectors] = {};
+    PairSums sum[kRows][kVectors];
     const auto add = [&](const PairTap<kRows> &tap) CUDACONV_INLINE {
       for (int v = 0; v < kVectors; v++) {
         const Vector pairs = load(tap.in + begin + v * kLanes);
-        for (int r = 0; r < kRows; r++)
-          sum[r][v] = add_pair_products(sum[r][v], pairs, Vector{} + static_cast<uint32_t>(tap.coefficients[r]));
+        for (int r = 0; r < kRows; r++) sum[r][v].add(pairs, Vector{} + static_cast<uint32_t>(tap.coefficients[r]));
       }
     };
     for (int k = 0; k < high; k++) add(taps[k]);
     for (auto &row : sum)
-      for (Vector &v : row) v = (v << 16) + start;
+      for (PairSums &v : row) v.shift();
     for (int k = high; k < count; k++) add(taps[k]);
     for (int r = 0; r < kRows; r++)
-      for (int v = 0; v < kVectors; v++) finish(r, begin + v * kLanes, sum[r][v]);
+      for (int v = 0; v < kVectors; v++) finish(r, begin + v * kLanes, sum[r][v].sums() + start);
   }
 }
 

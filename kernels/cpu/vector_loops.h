@@ -249,14 +249,15 @@ CUDACONV_INLINE inline void round_values(const Rounding &rounding, T *out, int n
   const Acc offset = static_cast<Acc>(r.offset), half = static_cast<Acc>(r.half), limit = static_cast<Acc>(r.limit);
   if (is_power_of_two(2 * r.half)) {
     const int shift = __builtin_ctzll(static_cast<uint64_t>(2 * r.half));
-    const Acc sign = r.absolute ? -1 : 0;  // -1: negative values are negated
-    for_samples(n, [=](int s) CUDACONV_INLINE {
-      Acc v = static_cast<Acc>(value(s) + offset);
-      const Acc flip = v < 0 ? sign : 0;
-      v = static_cast<Acc>((v ^ flip) - flip + half);
-      v = smaller(larger(v, Acc{0}), limit);
-      out[s] = static_cast<T>(v >> shift);
-    });
+    const auto round = [=](auto absolute) {
+      for_samples(n, [=](int s) CUDACONV_INLINE {
+        Acc v = static_cast<Acc>(value(s) + offset);
+        if (decltype(absolute)::value) v = v < 0 ? -v : v;
+        v = smaller(larger(static_cast<Acc>(v + half), Acc{0}), limit);
+        out[s] = static_cast<T>(v >> shift);
+      });
+    };
+    r.absolute ? round(std::true_type{}) : round(std::false_type{});
   } else {
     for_samples(
         n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<T>(round_to_sample(static_cast<Acc>(value(s)), r)); });
