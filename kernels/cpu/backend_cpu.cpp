@@ -30,9 +30,20 @@ namespace cudaconv {
 
 namespace {
 
-template <typename T, typename Sum>
-std::unique_ptr<Operation<T>> make_linear(const RowContext<T> &context, const Rounding16 &rounding = {}) {
-  return std::make_unique<LinearOp<T, Sum>>(context, rounding);
+template <typename T, typename Sum, typename... More>
+std::unique_ptr<Operation<T>> make_linear(const RowContext<T> &context, const Rounding16 &rounding = {}, More... more) {
+  return std::make_unique<LinearOp<T, Sum>>(context, rounding, more...);
+}
+
+// nullptr: none of these
+std::unique_ptr<Operation<uint8_t>> make_small_box(const RowContext<uint8_t> &context) {
+  Rounding16 rounding;
+  if (!SmallBoxSum<uint16_t>::can(context)) return nullptr;
+  if (fits_16_bits(context, &rounding)) return make_linear<uint8_t, SmallBoxSum<uint16_t>>(context, rounding, false);
+  if (fits_16_bits_halved(context, &rounding))
+    return make_linear<uint8_t, SmallBoxSum<uint16_t>>(context, rounding, true);
+  if (context.pass().wide) return nullptr;
+  return make_linear<uint8_t, SmallBoxSum<int32_t>>(context, Rounding16{}, false);
 }
 
 template <typename T>
@@ -46,6 +57,7 @@ std::unique_ptr<Operation<T>> make_operation(const RowContext<T> &context) {
       const bool box = is_large_box(pass);
       if constexpr (sizeof(T) == 1) {
         using Narrow = Lanes<uint16_t, uint16_t>;
+        if (std::unique_ptr<Operation<T>> small = make_small_box(context)) return small;
         if (fits_16_bits(context, &rounding))
           return box ? make_linear<T, BoxSum<T, Narrow>>(context, rounding)
                      : make_linear<T, MaskSum<T, Narrow>>(context, rounding);

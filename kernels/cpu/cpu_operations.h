@@ -75,23 +75,29 @@ class MaskSum {
   }
 
   void filter(int y, Total *out) {
-    const int top = y - context_.pass().radius_y;
-    if (mask_.separable()) {
-      row_taps_.clear();
-      for (int j = 0; j < height_; j++) add(row_taps_, rows_[top + j], mask_.column[j]);
-      if constexpr (kDoubles) {
-        sum(row_taps_, start_, sums_);
-        context_.loops().convert(sums_, out, context_.blocks());
-      } else {
-        sum(row_taps_, start_, out);
-      }
-    } else if constexpr (!kDoubles) {
-      sample_taps_.clear();
-      for (int j = 0; j < height_; j++)
-        for (int i = 0; i < width_; i++)
-          add(sample_taps_, context_.window[top + j] + i * context_.channels, mask_.value[j * width_ + i]);
-      sum(sample_taps_, start_, out);
+    add_taps(y);
+    if (!mask_.separable()) {
+      if constexpr (!kDoubles) sum(sample_taps_, start_, out);
+    } else if constexpr (kDoubles) {
+      sum(row_taps_, start_, sums_);
+      context_.loops().convert(sums_, out, context_.blocks());
+    } else {
+      sum(row_taps_, start_, out);
     }
+  }
+
+  // Makes samples at once. Returns false if filter() has to make sums first.
+  bool filter(int y, const Rounding16 &rounding, T *out) {
+    if constexpr (sizeof(T) == 1 && sizeof(Row) == 2) {
+      add_taps(y);
+      const int count = static_cast<int>(mask_.separable() ? row_taps_.size() : sample_taps_.size());
+      if (rounding.shift || !count || count > kMostRounded) return false;
+      const VectorLoops &loops = context_.loops();
+      mask_.separable() ? loops.sum_rounded(row_taps_.data(), count, rounding, out, context_.padded())
+                        : loops.sum_rounded(sample_taps_.data(), count, rounding, out, context_.padded());
+      return true;
+    }
+    return false;
   }
 
  private:
@@ -106,6 +112,20 @@ class MaskSum {
       return converted_;
     } else {
       return context_.window[y];
+    }
+  }
+
+  // Lists the taps of row y: of row sums, or of samples.
+  void add_taps(int y) {
+    const int top = y - context_.pass().radius_y;
+    if (mask_.separable()) {
+      row_taps_.clear();
+      for (int j = 0; j < height_; j++) add(row_taps_, rows_[top + j], mask_.column[j]);
+    } else if constexpr (!kDoubles) {
+      sample_taps_.clear();
+      for (int j = 0; j < height_; j++)
+        for (int i = 0; i < width_; i++)
+          add(sample_taps_, context_.window[top + j] + i * context_.channels, mask_.value[j * width_ + i]);
     }
   }
 
@@ -182,6 +202,103 @@ class BoxSum {
   T *zeros_;
 };
 
+// The same for small windows of bytes: column sums have 16 bits. Along a row, sums of 2, 4, 8, ... columns are each
+// made of two sums of half as many, and a window is made of these:
+//
+//   columns                  c0 c1 c2 c3 c4 c5 c6 ...
+//   sums of 2                c0+c1  c1+c2  c2+c3 ...
+//   sums of 4                (c0+c1)+(c2+c3) ...
+//   a window of 7            4 from c0, 2 from c4, 1 from c6
+template <typename TotalSum>
+class SmallBoxSum {
+ public:
+  using Total = TotalSum;
+  static constexpr int kRowsTogether = 1;
+
+  static bool can(const RowContext<uint8_t> &context) {
+    const Pass &pass = context.pass();
+    return pass.mask[0].uniform() && std::min(pass.width(), pass.height()) > 1 &&
+           pass.height() * UINT8_MAX <= UINT16_MAX && terms(pass.width(), largest(pass)) <= kMostAdded;
+  }
+
+  // `halved`: the sums are of the samples alone, see make_halved_rounding16().
+  SmallBoxSum(const RowContext<uint8_t> &context, const IntegerMask &mask, Total start, bool halved)
+      : context_(context),
+        coefficient_(static_cast<Total>(halved ? 1 : mask.row[0] * mask.column[0])),
+        start_(start),
+        width_(context.pass().width()),
+        largest_(largest(context.pass())),
+        length_(whole_blocks(context.window.length())),
+        columns_(context.scratch.take<uint16_t>(length_ + kSlack)),
+        rest_(context.scratch.take<uint16_t>(kStrip)),
+        zeros_(context.scratch.take<uint8_t>(length_)) {
+    std::fill_n(columns_, length_ + kSlack, uint16_t{0});
+    std::fill_n(zeros_, length_, uint8_t{0});
+    for (int size = 2; size <= largest_; size *= 2)
+      sums_.push_back(context.scratch.take<uint16_t>(kStrip + whole_blocks(width_ * context.channels) + kSlack));
+  }
+
+  void enter(int y) {
+    const int leaves = y - context_.pass().height();
+    const bool filled = leaves >= context_.tile.y0 - context_.pass().radius_y;
+    context_.loops().slide(context_.window[y], filled ? context_.window[leaves] : zeros_, columns_, length_);
+  }
+
+  void filter(int, Total *out) {
+    for (int begin = 0; begin < context_.blocks(); begin += kStrip)
+      sum_strip(columns_ + begin, out + begin, std::min(kStrip, context_.blocks() - begin));
+    std::fill(out + context_.samples, out + context_.padded(), Total{0});
+  }
+
+ private:
+  static constexpr int kStrip = 8 * kVectorBlock;                 // sums of a strip stay in the first-level cache
+  static constexpr int kSlack = 2 * kVectorBlock * kMaxChannels;  // what is read beyond a row's end
+
+  // The most columns, a power of two, whose sums fit 16 bits.
+  static int largest(const Pass &pass) {
+    int size = 1;
+    while (2 * size <= pass.width() && 2 * size * pass.height() * UINT8_MAX <= UINT16_MAX) size *= 2;
+    return size;
+  }
+  // The number of sums that a window is made of.
+  static int terms(int width, int largest) { return width / largest + __builtin_popcount(width % largest); }
+
+  void sum_strip(const uint16_t *columns, Total *out, int n) {
+    const int channels = context_.channels;
+    const VectorLoops &loops = context_.loops();
+    const uint16_t *in = columns, *rows[kMostAdded];
+    int size = 1;
+    for (uint16_t *sums : sums_) {
+      const uint16_t *const halves[2] = {in, in + size * channels};
+      size *= 2;
+      loops.add(halves, 2, uint16_t{0}, uint16_t{1}, sums, whole_blocks(n + (width_ - size) * channels));
+      in = sums;
+    }
+    int count = 0, at = 0;
+    for (; at + largest_ <= width_; at += largest_) rows[count++] = in + at * channels;
+    const int whole = count;
+    for (int k = static_cast<int>(sums_.size()) - 1; k >= 0; k--) {
+      size = 1 << k;
+      if (!(width_ % largest_ & size)) continue;
+      rows[count++] = (k ? sums_[k - 1] : columns) + at * channels;
+      at += size;
+    }
+    if (sizeof(Total) > 2 && count - whole > 1) {
+      loops.add(rows + whole, count - whole, uint16_t{0}, uint16_t{1}, rest_, n);
+      rows[whole] = rest_;
+      count = whole + 1;
+    }
+    loops.add(rows, count, start_, coefficient_, out, n);
+  }
+
+  const RowContext<uint8_t> &context_;
+  const Total coefficient_, start_;
+  const int width_, largest_, length_;
+  uint16_t *columns_, *rest_;  // rest_: sums of the columns that are left over, fewer than largest_
+  uint8_t *zeros_;
+  std::vector<uint16_t *> sums_;  // of 2, 4, 8, ... columns
+};
+
 // Whether 16 bits hold everything from the sums of a pass to samples; if so, fills in *rounding.
 template <typename T>
 bool fits_16_bits(const RowContext<T> &context, Rounding16 *rounding) {
@@ -192,6 +309,16 @@ bool fits_16_bits(const RowContext<T> &context, Rounding16 *rounding) {
   // Responses are never below 0: the largest of the eight sums of three is at least their mean.
   if (pass.op == Op::Compass) range = {0, int64_t{15} * mask.value[0] / 8 * context.largest_sample()};
   return make_rounding16(*context.rounding(), range, rounding);
+}
+
+// Whether they hold sums of samples, where all coefficients are 2.
+template <typename T>
+bool fits_16_bits_halved(const RowContext<T> &context, Rounding16 *rounding) {
+  const Pass &pass = context.pass();
+  const IntegerMask &mask = pass.mask[0];
+  if (pass.wide || pass.has_gain() || mask.row_shift || mask.row[0] * mask.column[0] != 2) return false;
+  const SumRange range = {0, int64_t{pass.width()} * pass.height() * context.largest_sample()};
+  return make_halved_rounding16(*context.rounding(), range, rounding);
 }
 
 // Rounds a row of sums: sums of 16 bits as `narrow` says, others as the pass says.
@@ -207,13 +334,16 @@ template <typename T, typename SumType>
 class LinearOp : public Operation<T> {
  public:
   // `rounding`: of sums of 16 bits.
-  explicit LinearOp(const RowContext<T> &context, const Rounding16 &rounding = {})
+  template <typename... More>
+  explicit LinearOp(const RowContext<T> &context, const Rounding16 &rounding = {}, More... more)
       : context_(context),
         rounding_(rounding),
-        sum_(context, context.pass().mask[0], rounding.start),
+        sum_(context, context.pass().mask[0], rounding.start, more...),
         total_(context.scratch.template take<Total>(context.blocks())) {}
   void enter(int y) override { sum_.enter(y); }
   void filter(int y, T *out) override {
+    if constexpr (std::is_same_v<SumType, MaskSum<T, Lanes<uint16_t, uint16_t>>>)
+      if (sum_.filter(y, rounding_, out)) return;
     sum_.filter(y, total_);
     round_row(context_, y, total_, rounding_, out);
   }

@@ -7,26 +7,28 @@
 
 namespace cudaconv {
 
-bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result) {
+namespace {
+
+bool fit_rounding16(int64_t offset, int64_t half, int64_t divisor, int64_t limit, bool absolute, SumRange range,
+                    Rounding16 *result) {
   constexpr int64_t kLaneMax = 0xffff;
-  const int64_t offset = rounding.offset, half = rounding.half, divisor = 2 * half;
-  if (rounding.wide || divisor > 1 << 15 || rounding.max > 255) return false;
-  const int64_t start = std::max<int64_t>({-range.low, rounding.absolute ? offset : offset + half, 0});
+  if (divisor > 1 << 15) return false;
+  const int64_t start = std::max<int64_t>({-range.low, absolute ? offset : offset + half, 0});
   const int64_t zero = start - offset, low = start - offset - half;
   const int64_t largest =
-      rounding.absolute ? std::max(range.high + offset, -(range.low + offset)) + half : range.high + offset + half;
+      absolute ? std::max(range.high + offset, -(range.low + offset)) + half : range.high + offset + half;
   if (start + range.high > kLaneMax || largest > kLaneMax || zero > kLaneMax) return false;
-  const int64_t limit = std::min(rounding.limit, kLaneMax);
+  limit = std::min(limit, kLaneMax);
 
   Rounding16 r;
   r.start = static_cast<uint16_t>(start);
   r.half = static_cast<uint16_t>(half);
   r.limit = static_cast<uint16_t>(limit);
-  r.absolute = rounding.absolute;
+  r.absolute = absolute;
   (r.absolute ? r.zero : r.low) = static_cast<uint16_t>(r.absolute ? zero : low);
   const int log = ceil_log2(divisor);
   if (int64_t{1} << log == divisor) {
-    r.shift = log;
+    r.magic = static_cast<uint16_t>(1 << (16 - log));
   } else {
     // The reciprocal is too large by error / 2^power in units of 1 / divisor; quotients are exact while dividend *
     // error stays below 2^power.
@@ -39,6 +41,19 @@ bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *resul
   }
   *result = r;
   return true;
+}
+
+}  // namespace
+
+bool make_rounding16(const Rounding &r, SumRange range, Rounding16 *result) {
+  if (r.wide || r.max > 255) return false;
+  return fit_rounding16(r.offset, r.half, 2 * r.half, r.limit, r.absolute, range, result);
+}
+
+bool make_halved_rounding16(const Rounding &r, SumRange range, Rounding16 *result) {
+  if (r.wide || r.max > 255 || r.absolute || r.half == 1) return false;
+  return fit_rounding16(floor_div(r.offset + r.half, 2), 0, r.half, (int64_t{r.max} + 1) * r.half - 1, false, range,
+                        result);
 }
 
 const std::vector<const VectorLoops *> &vector_levels() {

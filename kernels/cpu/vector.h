@@ -61,8 +61,8 @@ struct PairTap {
 //
 //   clamp(floor((sum + offset [absolute value] + half) / divisor), 0, max)
 //
-// is computed as v = absolute ? |t - zero| + half : max(t - low, 0), limited to `limit`, and then v >> shift or, with a
-// magic number, (v * magic >> 16) >> shift. Without a magic number, shift is from 1 to 15.
+// is computed as v = absolute ? |t - zero| + half : max(t - low, 0), limited to `limit`, and then (v * magic >> 16) >>
+// shift. The shift is at most 14; it is 0 for divisors that are powers of two.
 struct Rounding16 {
   uint16_t start = 0, zero = 0, half = 0, low = 0, limit = 0, magic = 0;
   int shift = 0;
@@ -99,6 +99,14 @@ struct BilateralRange {
 // Whether 16 bits hold all values on the way from a sum in the range to a sample; if so, fills in *result.
 bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
 
+// Whether this holds for half of a sum, where all coefficients of the mask are 2, as where its divisor was odd:
+// floor((2 sum + offset + half) / divisor) is floor((sum + floor((offset + half) / 2)) / half). `range`: of the half.
+bool make_halved_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
+
+// The most taps that VectorLoops::sum_rounded takes, and the most rows that VectorLoops::add takes.
+constexpr int kMostRounded = 9;
+constexpr int kMostAdded = 8;
+
 // A loop for several types of samples; the arguments choose one.
 template <typename Signature>
 struct Loop;
@@ -129,6 +137,11 @@ struct VectorLoops {
         Sum<uint16_t, int32_t>, Sum<uint16_t, int64_t>, Sum<int32_t, int32_t>, Sum<int64_t, int64_t>,
         Sum<double, double>>
       sum;
+
+  // The same sums, rounded with a shift of 0, for at most kMostRounded taps.
+  template <typename In>
+  using SumRounded = void(const Tap<In> *taps, int count, const Rounding16 &rounding, uint8_t *out, int n);
+  Loops<SumRounded<uint8_t>, SumRounded<uint16_t>> sum_rounded;
 
   // out[s] = pair_of(in[s] - zero, in[s + distance] - zero) with the pair_zero of the samples.
   template <typename T>
@@ -170,6 +183,11 @@ struct VectorLoops {
   template <typename T, typename Acc>
   using Slide = void(const T *enters, const T *leaves, Acc *sums, int n);
   Loops<Slide<uint8_t, uint16_t>, Slide<uint8_t, int32_t>, Slide<uint16_t, int32_t>> slide;
+
+  // out[s] = start + coefficient * the sum of rows[k][s], k from 0 to count - 1, count from 1 to kMostAdded. n: blocks
+  template <typename Out>
+  using Add = void(const uint16_t *const *rows, int count, Out start, Out coefficient, Out *out, int n);
+  Loops<Add<uint16_t>, Add<int32_t>> add;
 
   // out[s] is the sum of in[s - channels], in[s - 2 * channels], ... for s < n + channels. n: whole pixels;
   // up to five pixels more are read and written

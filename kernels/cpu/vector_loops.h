@@ -182,6 +182,26 @@ void slide_sums(const T *enters, const T *leaves, Acc *sums, int n) {
   });
 }
 
+template <int kCount, typename Out>
+void add_group(const uint16_t *const *rows, Out start, Out coefficient, Out *out, int n) {
+  using Unsigned = typename Modular<Out>::type;
+  const uint16_t *in[kCount];
+  for (int k = 0; k < kCount; k++) in[k] = rows[k];
+  for_blocks(n, [=](int s) CUDACONV_INLINE {
+    Out v = static_cast<Out>(in[0][s]);
+    for (int k = 1; k < kCount; k++) v = static_cast<Out>(static_cast<Unsigned>(v) + in[k][s]);
+    out[s] =
+        static_cast<Out>(static_cast<Unsigned>(start) + static_cast<Unsigned>(coefficient) * static_cast<Unsigned>(v));
+  });
+}
+
+template <typename Out>
+void add_rows(const uint16_t *const *rows, int count, Out start, Out coefficient, Out *out, int n) {
+  with_number(
+      count, [=](auto number) { add_group<decltype(number)::value>(rows, start, coefficient, out, n); },
+      Number<kMostAdded>{});
+}
+
 // Pixels that a step of scan_sums() adds up. With a step for each pixel, the time depends on where the linker puts the
 // loop.
 constexpr int kScanPixels = 4;
@@ -212,35 +232,64 @@ CUDACONV_INLINE inline uint16_t dividend(uint16_t t, const Rounding16 &r) {
   return smaller(v, r.limit);
 }
 
+CUDACONV_INLINE inline uint16_t quotient(uint16_t v, const Rounding16 &r) {
+  return static_cast<uint16_t>(uint32_t{v} * r.magic >> 16);
+}
+
 template <bool kAbsolute>
 void round_16(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int n) {
   const Rounding16 r = rounding;
-  if (r.magic) {
-    const uint32_t magic = r.magic;
-    const int shift = 16 + r.shift;
-    for_samples(n, [=](int s) CUDACONV_INLINE {
-      out[s] = static_cast<uint8_t>(dividend<kAbsolute>(sum[s], r) * magic >> shift);
-    });
-  } else {
-    // A shift by a constant stays in 16-bit lanes; other shifts go through 32 bits.
-    with_number(
-        r.shift,
-        [=](auto number) {
-          for_samples(n, [=](int s) CUDACONV_INLINE {
-            out[s] = static_cast<uint8_t>(dividend<kAbsolute>(sum[s], r) >> decltype(number)::value);
-          });
-        },
-        Number<15>{});
-  }
+  // A shift by a constant stays in 16-bit lanes, and so does the upper half of a product; other shifts go through 32
+  // bits.
+  with_number(
+      r.shift + 1,
+      [=](auto number) {
+        for_samples(n, [=](int s) CUDACONV_INLINE {
+          out[s] = static_cast<uint8_t>(quotient(dividend<kAbsolute>(sum[s], r), r) >> (decltype(number)::value - 1));
+        });
+      },
+      Number<15>{});
 }
 
 inline void round_sums(const uint16_t *sum, const Rounding16 &r, uint8_t *out, int n) {
   r.absolute ? round_16<true>(sum, r, out, n) : round_16<false>(sum, r, out, n);
 }
 
+template <bool kAbsolute, int kCount, typename In>
+void sum_rounded_group(const Tap<In> *taps, const Rounding16 &rounding, uint8_t *out, int n) {
+  const Rounding16 r = rounding;
+  const In *in[kCount];
+  uint16_t coefficient[kCount];
+  for (int k = 0; k < kCount; k++) {
+    in[k] = taps[k].in;
+    coefficient[k] = static_cast<uint16_t>(taps[k].coefficient);
+  }
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    uint16_t v = r.start;
+    for (int k = 0; k < kCount; k++) v = static_cast<uint16_t>(add_product<uint32_t>(v, coefficient[k], in[k][s]));
+    out[s] = static_cast<uint8_t>(quotient(dividend<kAbsolute>(v, r), r));
+  });
+}
+
+template <typename In>
+void sum_rounded_taps(const Tap<In> *taps, int count, const Rounding16 &r, uint8_t *out, int n) {
+  with_number(
+      count,
+      [=, &r](auto number) {
+        constexpr int kCount = decltype(number)::value;
+        r.absolute ? sum_rounded_group<true, kCount>(taps, r, out, n)
+                   : sum_rounded_group<false, kCount>(taps, r, out, n);
+      },
+      Number<kMostRounded>{});
+}
+
 inline bool is_power_of_two(int64_t v) {
   return (v & (v - 1)) == 0;
 }
+
+// Dividends of 8-bit samples are below 256 * divisor, here below 2^22, so that floats hold them plus 1/2. Their
+// quotients are 1/2 / divisor from an integer at least, more than 2^-15, and are off by 2 roundings, less than 2^-15.
+constexpr int64_t kMostByFloat = 1 << 14;
 
 // Applies round_to_sample() to value(s); divisors that are powers of two need no multiplication.
 template <typename Acc, typename T, typename Value>
@@ -258,6 +307,13 @@ CUDACONV_INLINE inline void round_values(const Rounding &rounding, T *out, int n
       });
     };
     r.absolute ? round(std::true_type{}) : round(std::false_type{});
+  } else if (sizeof(T) == 1 && sizeof(Acc) == 4 && 2 * r.half < kMostByFloat) {
+    const float inverse = 1 / static_cast<float>(2 * r.half);
+    for_samples(n, [=](int s) CUDACONV_INLINE {
+      Acc v = static_cast<Acc>(value(s) + offset);
+      v = smaller(larger(static_cast<Acc>((r.absolute && v < 0 ? -v : v) + half), Acc{0}), limit);
+      out[s] = static_cast<T>(static_cast<int>((static_cast<float>(v) + 0.5f) * inverse));
+    });
   } else {
     for_samples(
         n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<T>(round_to_sample(static_cast<Acc>(value(s)), r)); });
@@ -417,6 +473,7 @@ inline void pack_words(const uint16_t *samples, bool swap, int shift, uint8_t *w
 
 const VectorLoops kLoops = {CUDACONV_LEVEL,
                             CUDACONV_ALL(sum_taps),
+                            CUDACONV_ALL(sum_rounded_taps),
                             CUDACONV_ALL(pair_samples),
                             CUDACONV_ALL(sum_pairs_of),
                             sum_pairs_to_half_of,
@@ -426,6 +483,7 @@ const VectorLoops kLoops = {CUDACONV_LEVEL,
                             add_shifted_sums,
                             sum_products_of,
                             CUDACONV_ALL(slide_sums),
+                            CUDACONV_ALL(add_rows),
                             CUDACONV_ALL(scan_sums),
                             CUDACONV_ALL(round_sums),
                             CUDACONV_ALL(magnitudes_of),

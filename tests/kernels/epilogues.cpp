@@ -113,6 +113,32 @@ void test_gains(const Case &c, const VectorLoops &loops) {
   }
 }
 
+// Sums of 16 bits: as they are, halved, and added up in the same loop.
+void test_rounding16(const Case &c, const VectorLoops &loops, const std::vector<int64_t> &sums) {
+  const int n = whole_blocks(static_cast<int>(sums.size()));
+  std::vector<uint16_t> in(n);
+  std::vector<uint8_t> out(n);
+  const auto test = [&](const std::string &form, const Rounding16 &rounding, int unit, auto round) {
+    for (size_t i = 0; i < sums.size(); i++) in[i] = static_cast<uint16_t>(rounding.start + floor_div(sums[i], unit));
+    round();
+    for (size_t i = 0; i < sums.size(); i++)
+      expect(form + (rounding.shift ? ", magic" : "") + (rounding.absolute ? ", absolute" : ""), c, sums[i],
+             c.round(unit * floor_div(sums[i], unit)), out[i]);
+  };
+  Rounding16 r;
+  if (make_rounding16(c.rounding(), {c.low, c.high}, &r)) {
+    test("cpu 16 bits", r, 1, [&] { loops.round(in.data(), r, out.data(), n); });
+    if (!r.shift)
+      test("cpu 16 bits at once", r, 1, [&] {
+        for (uint16_t &v : in) v = static_cast<uint16_t>(v - r.start);
+        const Tap<uint16_t> tap = {in.data(), 1};
+        loops.sum_rounded(&tap, 1, r, out.data(), n);
+      });
+  }
+  if (make_halved_rounding16(c.rounding(), {floor_div(c.low, 2), c.high / 2}, &r))
+    test("cpu 16 bits halved", r, 2, [&] { loops.round(in.data(), r, out.data(), n); });
+}
+
 void test_cpu(const Case &c) {
   const bool bytes = c.largest_sample <= 255;
   for (const VectorLoops *loops : vector_levels()) {
@@ -127,15 +153,7 @@ void test_cpu(const Case &c) {
     else
       bytes ? test_loops<int32_t, uint8_t>("cpu 32 bits", c, *loops, sums)
             : test_loops<int32_t, uint16_t>("cpu 32 bits", c, *loops, sums);
-    Rounding16 rounding;
-    if (!bytes || !make_rounding16(c.rounding(), {c.low, c.high}, &rounding)) continue;
-    std::vector<uint16_t> in(whole_blocks(static_cast<int>(sums.size())));
-    std::vector<uint8_t> out(in.size());
-    for (size_t i = 0; i < sums.size(); i++) in[i] = static_cast<uint16_t>(rounding.start + sums[i]);
-    loops->round(in.data(), rounding, out.data(), static_cast<int>(in.size()));
-    for (size_t i = 0; i < sums.size(); i++)
-      expect(std::string("cpu 16 bits") + (rounding.magic ? ", magic" : "") + (rounding.absolute ? ", absolute" : ""),
-             c, sums[i], c.round(sums[i]), out[i]);
+    if (bytes) test_rounding16(c, *loops, sums);
   }
 }
 
@@ -545,7 +563,8 @@ void test_custom_masks() {
   for (const Numbers &values : masks()) {
     const int size = static_cast<int>(std::lround(std::sqrt(static_cast<double>(values.size()))));
     for (const char *format : {"GRAY8", "I420_10LE", "GRAY16_LE"})
-      for (int divisor : {1, 2, 3, 4, 5, 7, 9, 16, 25, 49, 100, 255, 256, 257, 961, 999, 4096, 65535, 65536, 1 << 20})
+      for (int divisor :
+           {1, 2, 3, 4, 5, 7, 9, 16, 25, 41, 49, 100, 225, 255, 256, 257, 961, 999, 4096, 8191, 65535, 65536, 1 << 20})
         for (double bias : {0.0, 0.5, -0.25, 1.0, -1.0})
           for (Negative negative : {Negative::Clamp, Negative::Absolute}) {
             FilterSettings s;
@@ -590,6 +609,10 @@ int epilogues() {
                                     "cpu 16 bits, magic",
                                     "cpu 16 bits, absolute",
                                     "cpu 16 bits, magic, absolute",
+                                    "cpu 16 bits at once",
+                                    "cpu 16 bits at once, absolute",
+                                    "cpu 16 bits halved",
+                                    "cpu 16 bits halved, magic",
                                     "cpu 32 bits",
                                     "cpu 64 bits",
                                     "cpu gain"};

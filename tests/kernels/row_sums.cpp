@@ -5,6 +5,9 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+#ifdef __AARCH64EL__
+#include <arm_neon.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>
