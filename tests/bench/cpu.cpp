@@ -2,7 +2,11 @@
 //
 // Compares the time of the CPU backend with OpenCV's functions on the same frames.
 //
-//   cpu-bench [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--minima] [--json=FILE]
+//   cpu-bench [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--filters=NAME,...] [--minima] [--alone]
+//             [--seconds=S] [--json=FILE]
+//
+// --only takes filters whose names contain a text, --filters those with exactly these names. --alone times no OpenCV:
+// opencv.py compares with the OpenCV that Python has.
 //
 // Both sides use OpenCV's threads and take turns, so that other load on the machine affects both. Figures are medians,
 // or minima, which other load affects least. Contents are random, borders replicated, and all channels filtered. If
@@ -32,7 +36,7 @@ namespace {
 
 constexpr int kFrames = 4;  // pairs of frames, filtered in turn
 constexpr int kFewestRounds = 9, kMostRounds = 201;
-constexpr double kEnough = 0.5;  // seconds for a case, after the minimum number of rounds
+constexpr double kEnough = 0.5;  // seconds for a case, after the minimum number of rounds; see --seconds
 
 using Peer = std::function<void(const cv::Mat &, cv::Mat &)>;
 
@@ -375,9 +379,11 @@ struct Result {
 
 class Bench {
  public:
-  Bench(int width, int height, int threads, bool minima)
+  Bench(int width, int height, int threads, double enough, bool minima, bool alone)
       : width_(width),
         height_(height),
+        enough_(enough),
+        alone_(alone),
         figure_(minima ? minimum : median),
         backend_(make_cpu_backend(in_parallel, threads)) {}
 
@@ -388,13 +394,15 @@ class Bench {
       backend_->retire(backend_->submit(plan, view_of(source_[i % kFrames]), view_of(target_[i % kFrames])));
     };
     // The peer filters another frame than cudaconv just did, since that frame is still in the cache.
-    const auto peers = [&](int i) { c.peer(source_[(i + 2) % kFrames], peers_target_[(i + 2) % kFrames]); };
+    const auto peers = [&](int i) {
+      if (!alone_) c.peer(source_[(i + 2) % kFrames], peers_target_[(i + 2) % kFrames]);
+    };
     for (int i = 0; i < kFrames; i++) {
       ours(i);
       peers(i);
     }
     size_t differ = 0;
-    if (c.differs >= 0) {
+    if (c.differs >= 0 && !alone_) {
       cv::Mat difference;
       if (c.exact) c.exact(source_[0], peers_target_[0]);
       cv::absdiff(target_[0], peers_target_[0], difference);
@@ -402,7 +410,7 @@ class Bench {
     }
     std::vector<double> a, b, copy;
     double total = 0;
-    for (int i = 0; i < kMostRounds && (i < kFewestRounds || total < kEnough); i++) {
+    for (int i = 0; i < kMostRounds && (i < kFewestRounds || total < enough_); i++) {
       a.push_back(seconds([&] { ours(i); }));
       b.push_back(seconds([&] { peers(i); }));
       copy.push_back(seconds([&] { copy_frame((i + 1) % kFrames); }));
@@ -430,6 +438,8 @@ class Bench {
   }
 
   const int width_, height_;
+  const double enough_;
+  const bool alone_;
   double (*const figure_)(std::vector<double>);
   std::unique_ptr<Backend> backend_;
   std::vector<cv::Mat> source_, target_, peers_target_;
@@ -455,44 +465,71 @@ void write_json(const char *path, int width, int height, int threads, const std:
 
 }  // namespace
 
-int main(int argc, char **argv) {
+struct Options {
   int width = 1920, height = 1080, threads = 2;
-  bool minima = false;
-  std::string only, wanted;
+  double enough = kEnough;
+  bool minima = false, alone = false;
+  std::string only, filters, format;
   const char *json = nullptr;
-  for (int i = 1; i < argc; i++) {
-    if (!std::strncmp(argv[i], "--only=", 7))
-      only = argv[i] + 7;
-    else if (!std::strncmp(argv[i], "--format=", 9))
-      wanted = argv[i] + 9;
-    else if (!std::strcmp(argv[i], "--minima"))
-      minima = true;
-    else if (!std::strncmp(argv[i], "--json=", 7))
-      json = argv[i] + 7;
-    else if (!std::strncmp(argv[i], "--threads=", 10) && std::atoi(argv[i] + 10) > 0)
-      threads = std::atoi(argv[i] + 10);
-    else if (std::sscanf(argv[i], "--size=%dx%d", &width, &height) != 2 || width < 1 || height < 1) {
-      std::fprintf(stderr,
-                   "usage: %s [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--minima] [--json=FILE]\n",
-                   argv[0]);
-      return 2;
-    }
+
+  bool takes(const std::string &label) const {
+    return label.find(only) != std::string::npos &&
+           (filters.empty() || ("," + filters + ",").find("," + label + ",") != std::string::npos);
   }
-  cv::setNumThreads(threads);
+};
+
+bool parse(int argc, char **argv, Options *o) {
+  for (int i = 1; i < argc; i++) {
+    const std::string argument = argv[i];
+    const size_t equals = argument.find('=');
+    const std::string key = argument.substr(0, equals), value = equals + 1 ? argument.substr(equals + 1) : "";
+    if (key == "--only")
+      o->only = value;
+    else if (key == "--filters")
+      o->filters = value;
+    else if (key == "--format")
+      o->format = value;
+    else if (key == "--json")
+      o->json = argv[i] + equals + 1;
+    else if (argument == "--minima")
+      o->minima = true;
+    else if (argument == "--alone")
+      o->alone = true;
+    else if (key == "--seconds" && std::atof(value.c_str()) > 0)
+      o->enough = std::atof(value.c_str());
+    else if (key == "--threads" && std::atoi(value.c_str()) > 0)
+      o->threads = std::atoi(value.c_str());
+    else if (key != "--size" || std::sscanf(value.c_str(), "%dx%d", &o->width, &o->height) != 2 || o->width < 1 ||
+             o->height < 1)
+      return false;
+  }
+  return true;
+}
+
+int main(int argc, char **argv) {
+  Options o;
+  if (!parse(argc, argv, &o)) {
+    std::fprintf(stderr,
+                 "usage: %s [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--filters=NAME,...] [--minima] "
+                 "[--alone] [--seconds=S] [--json=FILE]\n",
+                 argv[0]);
+    return 2;
+  }
+  cv::setNumThreads(o.threads);
   const struct {
     const char *name;
     int channels, depth;
   } formats[] = {{"GRAY8", 1, 8}, {"RGBA", 4, 8}, {"RGB", 3, 8}, {"GRAY16_LE", 1, 16}, {"RGBA64_LE", 4, 16}};
   std::vector<Result> results;
   size_t differ = 0;
-  Bench bench(width, height, threads, minima);
+  Bench bench(o.width, o.height, o.threads, o.enough, o.minima, o.alone);
   const std::vector<Case> list = cases();
   for (const auto &format : formats) {
-    if (!wanted.empty() && wanted != format.name) continue;
-    std::printf("\n%s %dx%d, %d threads, vectors: %s, OpenCV %s\n%-20s %10s %10s %8s %8s\n", format.name, width, height,
-                threads, vector_loops().level, CV_VERSION, "", "ms", "OpenCV ms", "times", "copies");
+    if (!o.format.empty() && o.format != format.name) continue;
+    std::printf("\n%s %dx%d, %d threads, vectors: %s, OpenCV %s\n%-20s %10s %10s %8s %8s\n", format.name, o.width,
+                o.height, o.threads, vector_loops().level, CV_VERSION, "", "ms", "OpenCV ms", "times", "copies");
     for (const Case &c : list) {
-      if (c.label.find(only) == std::string::npos || (format.depth > 8 && !c.deep)) continue;
+      if (!o.takes(c.label) || (format.depth > 8 && !c.deep)) continue;
       if (format.channels > 1 && c.three != (format.channels == 3)) continue;
       const Result r = bench.run(format.name, format.channels, format.depth, c);
       std::printf("%-20s %10.3f %10.3f %8.2f %8.2f", r.label.c_str(), r.ours, r.peers, r.peers / r.ours,
@@ -504,7 +541,7 @@ int main(int argc, char **argv) {
       results.push_back(r);
     }
   }
-  if (json) write_json(json, width, height, threads, results);
+  if (o.json) write_json(o.json, o.width, o.height, o.threads, results);
   return differ ? 1 : 0;
 }
 
