@@ -144,7 +144,7 @@ gpu_options() {
   done
   if [ ${#archs[@]} = 0 ]; then
     archs=(90)
-    # Older versions do not have it, and that of nvcc 13.5 takes no sums of four products (findings/nvcc-fast-compile.sh).
+    # Older versions do not have it, and that of nvcc 13.4 and 13.5 takes no __dp4a (findings/nvcc-fast-compile.sh).
     ! nvcc --Ofast-compile=max -arch=compute_90 -ptx -x cu -o /dev/null - \
       <<<'__global__ void sum(int *a) { *a = __dp4a(a[1], a[2], a[3]); }' >/dev/null 2>&1 || fast=--Ofast-compile=max
   fi
