@@ -25,6 +25,7 @@
 #include <filesystem>
 
 #include "media.h"
+#include "stills.h"
 
 namespace {
 
@@ -282,32 +283,15 @@ Owned<GstSample> side_by_side(GstSample *left, GstSample *right) {
 bool is_png(const std::string &name) {
   return has_suffix(name, ".png");
 }
-// The decoder of the file, which may have any name. Throws Failure where it is neither a PNG nor a JPEG.
-std::string decoder_of(const std::string &file) {
-  // A pipe is read only once.
-  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return is_png(file) ? "pngdec" : "jpegdec";
-  unsigned char head[26] = {}, tail[8] = {};
-  FILE *const from = g_fopen(file.c_str(), "rb");
-  if (!from) throw Failure(g_strerror(errno));
-  const size_t length = std::fread(head, 1, sizeof head, from);
-  const bool has_tail = std::fseek(from, -8, SEEK_END) == 0 && std::fread(tail, 1, sizeof tail, from) == sizeof tail;
-  std::fclose(from);
-  if (length >= 2 && !std::memcmp(head, "\xff\xd8", 2)) return "jpegdec";
-  if (length < 4 || std::memcmp(head, "\x89PNG", 4)) throw Failure("it is neither a PNG nor a JPEG picture");
-  // GStreamer's pngdec mixes up colours of 16 bits, and their alpha. pngenc writes colours of 8 bits.
-  const bool deep = head[24] == 16, colored = head[25] & 2, alpha = head[25] & 4;
-  if (!deep || !(colored || alpha)) return "pngdec";
-  // gdkpixbufdec accepts files that end early.
-  if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
-  return "gdkpixbufdec";
-}
+
 void compare(const Options &options) {
   OutputFile file(options.output, options.input);
   const std::string line = filter_line(options), rgb = " ! videoconvert ! video/x-raw,format=RGB ! appsink sync=false ";
   const size_t cut = line.rfind("cudaconv ");
-  Owned<GstElement> pipeline = make_pipeline(
-      "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue ! " + line.substr(0, cut) +
-      "tee name=both ! queue" + rgb + "name=before both. ! queue ! " + line.substr(cut) + rgb + "name=after");
+  Owned<GstElement> pipeline =
+      make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
+                    line.substr(0, cut) + "tee name=both ! queue" + rgb + "name=before both. ! queue ! " +
+                    line.substr(cut) + rgb + "name=after");
   g_object_set(find(pipeline.get(), "source").get(), "uri", uri_of(options.input).c_str(), nullptr);
   const Owned<GstElement> filter = set_up(pipeline.get(), options);
   Runner runner(std::move(pipeline), filter.get(), options.quiet);
@@ -320,6 +304,7 @@ void compare(const Options &options) {
     runner.wait();
   else if (options.at > 0)  // its only frame, or its first, is there already
     throw Failure("the input cannot be moved to that moment: leave --at out");
+  warn_of_depth(find(runner.pipeline(), "decoded").get(), "a picture of a video has no more");
   const AtOnce writing;
   // Each sink holds the first frame that has reached it.
   const Owned<GstSample> picture = side_by_side(preroll_of(runner, "before").get(), preroll_of(runner, "after").get());
@@ -341,62 +326,11 @@ void compare(const Options &options) {
 
 // ---- Pictures -------------------------------------------------------------------------------------------------------
 
-// Filters pictures, one after the other, in a pipeline that stays while they have the same kind.
-class Pictures {
- public:
-  explicit Pictures(const Options &options) : options_(options) {}
-
-  void filter(const std::string &input, const std::string &output) {
-    OutputFile file(output, input);
-    try {
-      const std::string line = line_for(decoder_of(input), is_png(output));
-      if (!runner_ || line != line_) make(line);
-      g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
-      g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
-      const uint64_t before = runner_->frames();
-      runner_->play();
-      if (runner_->frames() == before) throw Failure("there is no picture in it");
-      if (report_) print_report(filter_.get(), *runner_, "");
-      report_ = false;
-      runner_->stop();
-      if (!runner_->interrupted()) file.complete();
-    } catch (const Failure &e) {
-      if (interrupted()) return;  // which is why
-      runner_.reset();
-      throw Failure(input + ": " + e.what());
-    }
-  }
-
-  bool interrupted() const { return runner_ && runner_->interrupted(); }
-  void check_interruption() {
-    if (runner_) runner_->check_interruption();
-  }
-
- private:
-  std::string line_for(const std::string &decoder, bool to_png) const {
-    const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));  // reads how the camera was held
-    return std::string("filesrc name=in ! ") + (parser && decoder == "jpegdec" ? "jpegparse ! " : "") + decoder +
-           " name=decoder ! " + filter_line(options_) + " ! videoconvert ! " +
-           (to_png ? "pngenc" : "jpegenc quality=95") + " ! filesink name=out";
-  }
-
-  void make(const std::string &line) {
-    Owned<GstElement> pipeline = make_pipeline(line);
-    const Owned<GstElement> decoder = find(pipeline.get(), "decoder");
-    if (GST_IS_VIDEO_DECODER(decoder.get()))
-      gst_video_decoder_set_max_errors(GST_VIDEO_DECODER(decoder.get()), 0);  // it says why
-    filter_ = set_up(pipeline.get(), options_);
-    runner_.reset();  // before the next one takes the signals
-    runner_ = std::make_unique<Runner>(std::move(pipeline), filter_.get(), true);
-    line_ = line;
-  }
-
-  const Options &options_;
-  Owned<GstElement> filter_;
-  std::unique_ptr<Runner> runner_;
-  std::string line_;
-  bool report_ = true;
-};
+Stills stills_for(const Options &options) {
+  return Stills(
+      filter_line(options), [&options](GstElement *pipeline) { return set_up(pipeline, options); },
+      [](GstElement *filter, const Runner &runner) { print_report(filter, runner, ""); });
+}
 
 void filter_folder(const Options &options) {
   ErrorSlot error;
@@ -419,7 +353,7 @@ void filter_folder(const Options &options) {
   std::sort(names.begin(), names.end());
   if (g_mkdir_with_parents(options.output.c_str(), 0777) != 0)
     throw Failure("cannot make the folder " + options.output);
-  Pictures pictures(options);
+  Stills pictures = stills_for(options);
   size_t done = 0, failed = 0;
   for (const std::string &name : names) {
     try {
@@ -452,7 +386,7 @@ void run(const Options &options) {
   } else if (options.output == "none") {
     measure(options);
   } else if (of_pictures) {
-    Pictures pictures(options);
+    Stills pictures = stills_for(options);
     const std::string path = path_of(options.input);
     if (path.empty()) throw Failure("a picture is read from a file, not from " + options.input);
     pictures.filter(path, options.output);

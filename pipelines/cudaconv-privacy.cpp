@@ -5,6 +5,7 @@
 //
 //   cudaconv-privacy clip.mp4                                    in a window
 //   cudaconv-privacy clip.mp4 -o hidden.mp4                      into a video file (.webm, .mkv, .mp4), with sound
+//   cudaconv-privacy photo.jpg -o hidden.png                     a picture
 //   cudaconv-privacy clip.mp4 -o hidden.rgb mask=gauss           bare RGB frames, with other settings
 //   cudaconv-privacy clip.mp4 -o hidden.mp4 lookahead=500000000  half a second before each face too
 //   cudaconv-privacy clip.mp4 --region=40,60,120,90              a rectangle, marked by hand, instead of faces
@@ -22,6 +23,7 @@
 #include <regex>
 
 #include "media.h"
+#include "stills.h"
 
 namespace {
 
@@ -85,14 +87,16 @@ Options parse_options(int &argc, char **&argv) {
   gboolean quiet = FALSE;
   const GOptionEntry entries[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
-       "write a video (.webm, .mkv, .mp4) or bare RGB frames (.rgb, a pipe; default: a window)", "FILE"},
+       "write a video (.webm, .mkv, .mp4), for a picture .png or .jpg, or bare RGB frames (.rgb, a pipe; "
+       "default: a window)",
+       "FILE"},
       {"region", 0, 0, G_OPTION_ARG_STRING_ARRAY, &regions, "hide this rectangle instead of faces", "X,Y,W,H"},
       {"cascade", 0, 0, G_OPTION_ARG_FILENAME, &cascade, "a cascade file of OpenCV: what to find", "FILE"},
       {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print no progress and no counts", nullptr},
       version_option(),
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "FILE [PROPERTY=VALUE...]"},
       {}};
-  Owned<GOptionContext> context(g_option_context_new("- hides faces in a video"));
+  Owned<GOptionContext> context(g_option_context_new("- hides faces in a video or a picture"));
   g_option_context_add_main_entries(context.get(), entries, nullptr);
   g_option_context_add_group(context.get(), gst_init_get_option_group());
   ErrorSlot error;
@@ -338,28 +342,61 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts
   return hider;
 }
 
-// Throws Failure where the program does not write such a file.
-void check_name(const std::string &name, const OutputFile &file) {
-  const bool is_file = file.part() != name;  // not a pipe, a device or the standard output
-  if (is_file && !is_video_file(name) && !has_suffix(name, ".rgb"))
-    throw Failure("the output is a file that ends in .webm, .mkv or .mp4, or in .rgb for bare RGB frames, not as " +
-                  name + " does");
+bool is_still(const Options &options) {
+  return is_picture_file(options.output) && is_picture_file(options.input);
 }
 
-void hide(const Options &options) {
+// Throws Failure where the program does not write such a file.
+void check_name(const Options &options) {
+  if (options.output.empty() || is_still(options)) return;
+  const std::string &name = options.output;
+  const OutputFile file(name, options.input);
+  const bool is_file = file.part() != name;  // not a pipe, a device or the standard output
+  if (is_file && !is_video_file(name) && !has_suffix(name, ".rgb"))
+    throw Failure(
+        "the output is a file that ends in .webm, .mkv or .mp4, in .png or .jpg for a picture, or in .rgb for "
+        "bare RGB frames, not as " +
+        name + " does");
+}
+
+// From the decoder to cudaconv.
+std::string line_of(const Options &options) {
   std::string line = "videoconvert ! videoflip name=flip video-direction=auto ! ";  // detectors find upright faces
   // facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles around
   // them. No converter is between it and the filter: that may ask for padded rows.
   if (options.by_hand.regions.empty()) line += "facedetect name=detector display=false updates=none ! ";
-  line += kFilter;
+  return line + kFilter;
+}
+
+void print(const Counts &counts, const Options &options, FILE *to) {
+  if (!options.quiet) counts.print(to, options.by_hand.regions.empty() ? "face" : "region");
+}
+
+void hide_in_picture(const Options &options) {
   Counts counts;
-  if (options.output.empty()) check_display();
+  const std::string path = path_of(options.input);
+  if (path.empty()) throw Failure("a picture is read from a file, not from " + options.input);
+  Stills stills(
+      line_of(options), [&](GstElement *pipeline) { return set_up(pipeline, options, &counts); }, nullptr);
+  stills.filter(path, options.output);
+  stills.check_interruption();
+  print(counts, options, stdout);
+}
+
+void hide_in_video(const Options &options) {
+  Counts counts;
   OutputFile file(options.output, options.input);
-  if (!options.output.empty()) check_name(options.output, file);
-  check_settings(options);
+  const bool bare = !options.output.empty() && !is_video_file(options.output);
   Owned<GstElement> pipeline, hider;
-  if (options.output.empty() || is_video_file(options.output)) {
-    Owned<GstElement> filter = make_bin(line);
+  if (bare) {
+    pipeline = make_pipeline(
+        "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
+        line_of(options) + " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
+    hider = set_up(pipeline.get(), options, &counts);
+    g_object_set(find(pipeline.get(), "source").get(), "uri", uri_of(options.input).c_str(), nullptr);
+    g_object_set(find(pipeline.get(), "file").get(), "location", file.part().c_str(), nullptr);
+  } else {
+    Owned<GstElement> filter = make_bin(line_of(options));
     hider = set_up(filter.get(), options, &counts);
     if (options.output.empty()) {
       pipeline = make_pipeline("playbin name=player");
@@ -367,20 +404,25 @@ void hide(const Options &options) {
     } else {
       pipeline = make_converter(options.input, file.part(), options.output, std::move(filter), Covers::kDrop);
     }
-  } else {
-    pipeline = make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue ! " +
-                             line + " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
-    hider = set_up(pipeline.get(), options, &counts);
-    g_object_set(find(pipeline.get(), "source").get(), "uri", uri_of(options.input).c_str(), nullptr);
-    g_object_set(find(pipeline.get(), "file").get(), "location", file.part().c_str(), nullptr);
   }
   Runner runner(std::move(pipeline), hider.get(), options.quiet);
   runner.preroll();  // tells the duration
+  if (bare) warn_of_depth(find(runner.pipeline(), "decoded").get(), "bare RGB frames have no more");
   runner.play();
   runner.stop();
   if (!options.output.empty()) file.complete();
-  if (!options.quiet) counts.print(file.report(), options.by_hand.regions.empty() ? "face" : "region");
+  print(counts, options, file.report());
   runner.check_interruption();
+}
+
+void hide(const Options &options) {
+  if (options.output.empty()) check_display();
+  check_name(options);
+  check_settings(options);
+  if (is_still(options))
+    hide_in_picture(options);
+  else
+    hide_in_video(options);
 }
 
 }  // namespace

@@ -5,12 +5,14 @@ ones, and cudaconv makes a mosaic of what is marked.
 
   cudaconv-privacy.py clip.mp4                                           in a window
   cudaconv-privacy.py -o hidden.webm clip.mp4                            into a video file, without its sound
+  cudaconv-privacy.py -o hidden.png photo.jpg                            a picture
   cudaconv-privacy.py -o hidden.rgb clip.mp4 mask=gauss roi-scale=0.2    bare RGB frames, with other settings
   cudaconv-privacy.py -o hidden.webm clip.mp4 lookahead=500000000        half a second before each face too
   cudaconv-privacy.py --region=40,60,120,90 clip.mp4                     a rectangle, marked by hand, instead of faces
 
 At the end it prints how many faces it found in how many frames. Settings that would hide nothing are an error.
-cudaconv-privacy.cpp keeps the sound. This program needs python3-gi and gir1.2-gstreamer-1.0.
+cudaconv-privacy.cpp keeps the sound and, with --region, more than 8 bits. This program needs python3-gi and
+gir1.2-gstreamer-1.0.
 """
 import argparse
 import collections
@@ -56,8 +58,9 @@ def rectangle_of(text):
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description="Hides faces in a video.")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write .webm, or bare RGB frames (.rgb, a pipe)")
+    parser = argparse.ArgumentParser(description="Hides faces in a video or a picture.")
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="write .webm, for a picture .png or .jpg, or bare RGB frames (.rgb, a pipe)")
     parser.add_argument("--region", metavar="X,Y,W,H", action="append", type=rectangle_of,
                         help="hide this instead of faces")
     parser.add_argument("--cascade", metavar="FILE", default=CASCADE, help="what OpenCV is to find")
@@ -222,6 +225,60 @@ def make_packer():
     return pack
 
 
+class VideoFormatInfo(ctypes.Structure):
+    """GstVideoFormatInfo as in gst/video/video-format.h, as far as it is read here."""
+    _fields_ = [("format", ctypes.c_int), ("name", ctypes.c_char_p), ("description", ctypes.c_char_p),
+                ("flags", ctypes.c_int), ("bits", ctypes.c_uint), ("n_components", ctypes.c_uint),
+                ("shift", ctypes.c_uint * 4), ("depth", ctypes.c_uint * 4)]
+
+
+def depth_of(pad):
+    """The bits of a sample of video."""
+    video = "libgstvideo-1.0.so.0"
+    number_of = c_function(video, "gst_video_format_from_string", ctypes.c_char_p)
+    number_of.restype = ctypes.c_int
+    info_of = c_function(video, "gst_video_format_get_info", ctypes.c_int)
+    info_of.restype = ctypes.POINTER(VideoFormatInfo)
+    name = re.search(r"format=(?:\(string\))?(\w+)", pad.get_current_caps().to_string())
+    return info_of(number_of(name[1].encode())).contents.depth[0] if name else 8
+
+
+def make_depth_teller(of, depth, why):
+    """Makes a pad probe that tells, at the first frame, of bits that are lost. `depth`: those of a pad, had and kept."""
+    def tell(pad, _info):
+        had, kept = depth(pad)
+        if had > kept:
+            print(f"warning: of {of} {had} bits {kept} are kept: {why}", file=sys.stderr)
+        return Gst.PadProbeReturn.REMOVE
+
+    return tell
+
+
+def is_picture(name):
+    return name.lower().endswith((".png", ".jpg", ".jpeg"))
+
+
+def is_still(options):
+    return bool(options.output) and is_picture(options.output) and is_picture(options.file)
+
+
+def decoder_of(name):
+    """The decoder of a PNG or JPEG, which may have any name, and the bits of a sample."""
+    with open(name, "rb") as file:
+        data = file.read()
+    if data[:2] == b"\xff\xd8":
+        parser = "jpegparse ! " if Gst.ElementFactory.find("jpegparse") else ""  # reads how the camera was held
+        return parser + "jpegdec name=decoder", 8
+    if data[:4] != b"\x89PNG" or len(data) < 26:
+        raise Failure(f"{name}: it is neither a PNG nor a JPEG picture")
+    # GStreamer's pngdec mixes up colours of 16 bits, and their alpha.
+    if data[24] != 16 or not data[25] & 6:
+        return "pngdec name=decoder", data[24]
+    if data[-8:-4] != b"IEND":  # gdkpixbufdec accepts files that end early
+        raise Failure(f"{name}: the picture is not complete")
+    return "gdkpixbufdec name=decoder", 16
+
+
 def count_regions(counts):
     """Makes a pad probe that counts frames by the number of regions that come with them."""
     number_of = c_function("libgstreamer-1.0.so.0", "gst_buffer_get_n_meta", ctypes.c_void_p, ctypes.c_size_t)
@@ -261,9 +318,9 @@ def part_of(options):
         raise Failure(f"{options.output} is a folder, not a file to write")
     if is_stdout(options.output) or os.path.exists(options.output) and not os.path.isfile(options.output):
         return options.output
-    if not options.output.lower().endswith((".webm", ".rgb")):
-        raise Failure("the output is a file that ends in .webm, or in .rgb for bare RGB frames, not as "
-                      f"{options.output} does; the program in C++ writes .mkv and .mp4")
+    if not options.output.lower().endswith((".webm", ".rgb")) and not is_still(options):
+        raise Failure("the output is a file that ends in .webm, in .png or .jpg for a picture, or in .rgb for bare RGB "
+                      f"frames, not as {options.output} does; the program in C++ writes .mkv and .mp4")
     options.target = os.path.realpath(options.output)  # a link stays one
     if os.path.exists(options.target) and os.path.exists(options.file) and os.path.samefile(options.target, options.file):
         raise Failure("the output is the input: name another file")
@@ -356,22 +413,51 @@ def check_settings(options):
                           f"{' '.join(settings)}")
 
 
-def make_pipeline(options, part, counts):
-    line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! videoconvert ! "
-    line += "videoflip video-direction=auto ! "  # detectors find upright faces
+def line_of(options, decoder):
+    """The launch line. `decoder`: of a picture; none for a video."""
+    line = f"filesrc name=source ! {decoder} ! " if decoder else (
+        "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! ")
+    line += "videoconvert ! videoflip video-direction=auto ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
         # around them. No converter is between it and the filter: that may ask for padded rows.
         line += "facedetect name=detector display=false updates=none ! "
     line += FILTER + " ! videoconvert ! "
     if not options.output:
-        line += "autovideosink"
-    elif options.output.lower().endswith(".webm"):
-        line += "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux name=muxer ! filesink name=file"
+        return line + "autovideosink"
+    if decoder:
+        encoder = "pngenc" if options.output.lower().endswith(".png") else "jpegenc quality=95"
+        return line + encoder + " name=encoder ! filesink name=file"
+    if options.output.lower().endswith(".webm"):
+        return line + "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux name=muxer ! filesink name=file"
+    return line + "video/x-raw,format=RGB ! filesink name=file"
+
+
+def make_pipeline(options, part, counts):
+    decoder, bits = decoder_of(options.file) if is_still(options) else (None, None)
+    pipeline = Gst.parse_launch(line_of(options, decoder))
+    source = pipeline.get_by_name("source")
+    uri = Gst.filename_to_uri(options.file)
+    if decoder:
+        source.set_uri(uri)
+        if pipeline.get_by_name("decoder").find_property("max-errors"):
+            pipeline.get_by_name("decoder").set_property("max-errors", 0)  # it says why
+        encoded = pipeline.get_by_name("encoder").get_static_pad("sink")
+        why = "the filter or the detector takes no more"
+        if not options.output.lower().endswith(".png"):
+            why = "a JPEG has no more"
+        if decoder.startswith("gdkpixbufdec"):
+            why = "GStreamer keeps more only of grey without alpha"
+        encoded.add_probe(Gst.PadProbeType.BUFFER,
+                          make_depth_teller("the picture's", lambda pad: (bits, depth_of(pad)), why))
     else:
-        line += "video/x-raw,format=RGB ! filesink name=file"
-    pipeline = Gst.parse_launch(line)
-    pipeline.get_by_name("source").set_property("uri", Gst.filename_to_uri(options.file))
+        source.set_property("uri", uri)
+        if options.output:
+            decoded = pipeline.get_by_name("decoded").get_static_pad("src")
+            webm = options.output.lower().endswith(".webm")
+            why = "with --region the program in C++ keeps them" if webm else "bare RGB frames have no more"
+            decoded.add_probe(Gst.PadProbeType.BUFFER,
+                              make_depth_teller("the video's", lambda pad: (depth_of(pad), 8), why))
     if options.output:
         pipeline.get_by_name("file").set_uri(Gst.filename_to_uri(part))  # takes any name, a string only UTF-8
     marked = pipeline.get_by_name("holder").get_static_pad("sink")

@@ -2,6 +2,7 @@
 #include "media.h"
 
 #include <gst/pbutils/pbutils.h>
+#include <gst/video/video.h>
 
 #include <glib-unix.h>
 #include <glib/gstdio.h>
@@ -165,6 +166,18 @@ Owned<GstElement> make_bin(const std::string &line) {
   GstElement *element =
       gst_parse_bin_from_description_full(line.c_str(), TRUE, nullptr, GST_PARSE_FLAG_FATAL_ERRORS, error);
   return parsed(element, error);
+}
+
+int depth_of(const GstCaps *video) {
+  GstVideoInfo info;
+  return gst_caps_is_fixed(video) && gst_video_info_from_caps(&info, video) ? GST_VIDEO_INFO_COMP_DEPTH(&info, 0) : 0;
+}
+
+void warn_of_depth(GstElement *decoded, const std::string &reason) {
+  const Owned<GstPad> pad(gst_element_get_static_pad(decoded, "src"));
+  const Owned<GstCaps> caps(gst_pad_get_current_caps(pad.get()));
+  const int depth = caps ? depth_of(caps.get()) : 0;
+  if (depth > 8) std::fprintf(stderr, "warning: of the video's %d bits 8 are kept: %s\n", depth, reason.c_str());
 }
 
 void check_display() {

@@ -86,6 +86,11 @@ bool has_preset(GstElement *element, const std::string &name);
 // Failure that lists the presets if there is none of this name.
 void load_preset(const Filters &elements, const std::string &name);
 
+// The bits of a sample of video; 0 where the caps are not fixed.
+int depth_of(const GstCaps *video);
+// Prints a line if an element gives decoded video of more than 8 bits; `reason`: why they are lost.
+void warn_of_depth(GstElement *decoded, const std::string &reason);
+
 // The option --version: prints the name and the version of the program, and ends it.
 GOptionEntry version_option();
 

@@ -82,6 +82,36 @@ face() { # COMMAND...
   "$@" -o hidden.rgb "$face" && plain "$face" "facedetect display=false updates=none" &&
     differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
 }
+still() { # FILE COMMAND...: a region in a picture by a turned camera, whose Exif data say so
+  python3 - "$photo" <<'END'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+tiff = b"Exif\0\0MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, 6, 0, 0)  # clockwise
+open("held.jpg", "wb").write(data[:2] + b"\xff\xe1" + struct.pack(">H", len(tiff) + 2) + tiff + data[2:])
+END
+  local pixels="jpegparse ! jpegdec ! videoconvert ! videoflip video-direction=auto"
+  # shellcheck disable=SC2086  # a list of words
+  gst-launch-1.0 -q filesrc location=held.jpg ! $pixels ! videoconvert ! video/x-raw,format=RGB ! filesink location=plain.rgb </dev/null
+  "${@:2}" --region=20,150,60,40 -o "$1" held.jpg roi-grow=0 && no_part && ! grep -q Exif "$1" &&
+    gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! video/x-raw,format=RGB ! filesink location=hidden.rgb </dev/null &&
+    { [[ $1 = *.jpg ]] || differs hidden.rgb plain.rgb 240 240 20 150 60 40; }
+}
+face_in_picture() { # COMMAND...
+  "$@" -o face-hidden.png "$photo" | tee said && grep -q "1 face in 1" said
+}
+same_picture() {
+  local name
+  for name in same.png same.jpg; do
+    "$program" -q -o "cpp-$name" "$@" && "$python" "$script" -o "python-$name" "$@" && cmp "cpp-$name" "python-$name" || return
+  done
+}
+refuses_picture() { # COMMAND...: that is cut off, or is none; the earlier output stays
+  head -c 4000 "$photo" >cut.jpg
+  echo text >none.png
+  cp "$photo" earlier.jpg
+  ! "$@" --region=1,1,9,9 -o earlier.jpg cut.jpg && ! "$@" --region=1,1,9,9 -o earlier.jpg none.png 2>said &&
+    grep -q "neither a PNG nor a JPEG" said && cmp earlier.jpg "$photo" && no_part
+}
 turned() { # COMMAND...: a clip by a turned camera is upright, for the detector too
   make_turned_clip
   "$@" --region=41,121,50,30 -o hidden.rgb turned.mov roi-grow=0 &&
@@ -455,12 +485,19 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..90"
+echo "1..97"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
 expect "a clip by a turned camera, in C++" turned "$program"
 expect_unless "$no_python" "a clip by a turned camera, in Python" turned "$python" "$script"
+expect "a picture by a turned camera, as .png" still held.png "$program"
+expect "as .jpg" still held-out.jpg "$program"
+expect_unless "$no_python" "in Python too" still held.png "$python" "$script"
+expect_unless "$no_detector" "a face in a picture" face_in_picture "$program"
+expect_unless "${no_detector:-$no_python}" "both programs hide the same one" same_picture "$photo"
+expect "a picture that cannot be read" refuses_picture "$program"
+expect_unless "$no_python" "in Python too" refuses_picture "$python" "$script"
 expect_unless "$no_python" "the Python code of README.md" of_readme
 expect_unless "$no_python" "both without python3-gst-1.0" by_bare_bindings
 no_bindings=

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "stills.h"
+
+#include <gst/video/video.h>
+
+#include <glib/gstdio.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace media {
+
+namespace {
+
+struct Source {
+  std::string decoder;
+  int bits = 8;  // of a sample
+  bool colored = true;
+};
+
+bool is_png(const std::string &name) {
+  return has_suffix(name, ".png");
+}
+
+// Throws Failure where the file, which may have any name, is neither a PNG nor a JPEG.
+Source source_of(const std::string &file) {
+  // A pipe is read only once.
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return {is_png(file) ? "pngdec" : "jpegdec"};
+  unsigned char head[26] = {}, tail[8] = {};
+  FILE *const from = g_fopen(file.c_str(), "rb");
+  if (!from) throw Failure(g_strerror(errno));
+  const size_t length = std::fread(head, 1, sizeof head, from);
+  const bool has_tail = std::fseek(from, -8, SEEK_END) == 0 && std::fread(tail, 1, sizeof tail, from) == sizeof tail;
+  std::fclose(from);
+  if (length >= 2 && !std::memcmp(head, "\xff\xd8", 2)) return {"jpegdec"};
+  if (length < 4 || std::memcmp(head, "\x89PNG", 4)) throw Failure("it is neither a PNG nor a JPEG picture");
+  // GStreamer's pngdec mixes up colours of 16 bits, and their alpha. pngenc writes colours of 8 bits.
+  const bool deep = head[24] == 16, colored = head[25] & 2, alpha = head[25] & 4;
+  if (!deep || !(colored || alpha)) return {"pngdec", deep ? 16 : 8, colored};
+  // gdkpixbufdec accepts files that end early.
+  if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
+  return {"gdkpixbufdec", 16, true};
+}
+
+const char *reason(const Source &source, bool to_png) {
+  if (source.decoder == "gdkpixbufdec") return "GStreamer keeps more only of grey without alpha";
+  return to_png ? "the filter or the detector takes no more" : "a JPEG has no more";
+}
+
+}  // namespace
+
+Stills::Stills(std::string filter, SetUp set_up, Report report)
+    : middle_(std::move(filter)), set_up_(std::move(set_up)), report_(std::move(report)) {}
+
+void Stills::filter(const std::string &input, const std::string &output) {
+  OutputFile file(output, input);
+  try {
+    const Source source = source_of(input);
+    const std::string line = line_for(source.decoder, is_png(output));
+    if (!runner_ || line != line_) make(line);
+    g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
+    g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
+    const uint64_t before = runner_->frames();
+    runner_->play();
+    if (runner_->frames() == before) throw Failure("there is no picture in it");
+    if (report_) report_(filter_.get(), *runner_);
+    report_ = nullptr;
+    const int bits = written_bits();
+    if (bits && bits < source.bits)
+      std::fprintf(stderr, "warning: %s: of its %d bits %d are kept: %s\n", input.c_str(), source.bits, bits,
+                   reason(source, is_png(output)));
+    runner_->stop();
+    if (!runner_->interrupted()) file.complete();
+  } catch (const Failure &e) {
+    if (interrupted()) return;  // which is why
+    runner_.reset();
+    throw Failure(input + ": " + e.what());
+  }
+}
+
+void Stills::check_interruption() {
+  if (runner_) runner_->check_interruption();
+}
+
+std::string Stills::line_for(const std::string &decoder, bool to_png) const {
+  const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));  // reads how the camera was held
+  return std::string("filesrc name=in ! ") + (parser && decoder == "jpegdec" ? "jpegparse ! " : "") + decoder +
+         " name=decoder ! " + middle_ + " ! videoconvert ! " +
+         (to_png ? "pngenc name=encoder" : "jpegenc name=encoder quality=95") + " ! filesink name=out";
+}
+
+void Stills::make(const std::string &line) {
+  Owned<GstElement> pipeline = make_pipeline(line);
+  const Owned<GstElement> decoder = find(pipeline.get(), "decoder");
+  if (GST_IS_VIDEO_DECODER(decoder.get()))
+    gst_video_decoder_set_max_errors(GST_VIDEO_DECODER(decoder.get()), 0);  // it says why
+  filter_ = set_up_(pipeline.get());
+  runner_.reset();  // before the next one takes the signals
+  runner_ = std::make_unique<Runner>(std::move(pipeline), filter_.get(), true);
+  line_ = line;
+}
+
+// The bits of the encoder's input; 0: not known.
+int Stills::written_bits() {
+  const Owned<GstPad> pad(gst_element_get_static_pad(find(runner_->pipeline(), "encoder").get(), "sink"));
+  const Owned<GstCaps> caps(gst_pad_get_current_caps(pad.get()));
+  return caps ? depth_of(caps.get()) : 0;
+}
+
+}  // namespace media

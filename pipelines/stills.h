@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Pictures in files, through a filter.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "media.h"
+
+namespace media {
+
+// Filters pictures, one after the other, in a pipeline that stays while they have the same kind.
+class Stills {
+ public:
+  // Sets up the elements of the filter in a pipeline, and returns its cudaconv.
+  using SetUp = std::function<Owned<GstElement>(GstElement *pipeline)>;
+  // Is called when the first picture is filtered.
+  using Report = std::function<void(GstElement *cudaconv, const Runner &runner)>;
+  // `filter`: a launch line from the decoded picture to cudaconv.
+  Stills(std::string filter, SetUp set_up, Report report);
+
+  // Reads a PNG or JPEG, of any name, and writes what the name of the output asks for. A line on stderr says where it
+  // has fewer bits. Throws Failure; after an interruption the output is not written.
+  void filter(const std::string &input, const std::string &output);
+
+  bool interrupted() const { return runner_ && runner_->interrupted(); }
+  // Throws Interrupted if it was.
+  void check_interruption();
+
+ private:
+  std::string line_for(const std::string &decoder, bool to_png) const;
+  void make(const std::string &line);
+  int written_bits();
+
+  const std::string middle_;
+  const SetUp set_up_;
+  Report report_;
+  Owned<GstElement> filter_;
+  std::unique_ptr<Runner> runner_;
+  std::string line_;
+};
+
+}  // namespace media
