@@ -4,12 +4,14 @@
 #include <gst/pbutils/pbutils.h>
 #include <gst/video/video.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include "convert/branches.h"
 #include "convert/encoders.h"
+#include "convert/labels.h"
 #include "convert/shape.h"
 #include "media.h"
 
@@ -23,9 +25,11 @@ struct Converter {
   const Container *container;
   Covers covers;
   Owned<GstElement> filter;  // until a video stream has come
-  Owned<GstCaps> video, audio;
+  Coding video;
+  Owned<GstCaps> audio;
   std::unique_ptr<Shape> shape;
   std::unique_ptr<Branches> branches;
+  bool told_light = false, told_depth = false;
   std::atomic<bool> source_complete{true};  // the source element has all of its pads
 };
 constexpr char kConverter[] = "converter";  // where the pipeline keeps it
@@ -98,31 +102,99 @@ GstPadProbeReturn check_time(GstPad *, GstPadProbeInfo *info, gpointer converter
   return GST_PAD_PROBE_DROP;
 }
 
-// Video of an odd size is not written as H.264, which halves the chroma planes of both directions. Each field of
-// interlaced video has its own chroma rows. `head` begins the filter, and `size` ends it. A later stream may have any
-// size: it is scaled to the first.
-void choose_format(Converter *c, GstElement *head, GstElement *size, const GstCaps *caps) {
-  const bool fields = is_interlaced(caps);
-  const std::string takes = fields ? "H.264 takes interlaced video only of even widths, and of heights divisible by 4"
-                                   : "H.264 takes only even sizes";
-  if (is_format(c->video.get(), kH264))
-    gst_util_set_object_arg(G_OBJECT(size), "caps",  // a scaler in the filter obeys it
-                            fields ? "video/x-raw(ANY),width=[2,2147483646,2],height=[4,2147483644,4]"
-                                   : "video/x-raw(ANY),width=[2,2147483646,2],height=[2,2147483646,2]");
+// The sizes that a coding takes; nullptr where it takes all. Video of an odd size is not written as H.264 or H.265,
+// which halve the chroma planes of both directions. Each field of interlaced video has its own chroma rows.
+const char *sizes_of(const Coding &coding, bool fields) {
+  if (is_format(coding.format.get(), kH265)) return "video/x-raw(ANY),width=[16,2147483646,2],height=[16,2147483646,2]";
+  if (!is_format(coding.format.get(), kH264)) return nullptr;
+  return fields ? "video/x-raw(ANY),width=[2,2147483646,2],height=[4,2147483644,4]"
+                : "video/x-raw(ANY),width=[2,2147483646,2],height=[2,2147483646,2]";
+}
+
+// Whether the filter, which `size` ends, may give frames to a coding. A scaler in it obeys.
+bool fits(const Coding &coding, GstElement *head, GstElement *size, const GstCaps *caps) {
+  const char *sizes = sizes_of(coding, is_interlaced(caps));
+  const Owned<GstCaps> taken(sizes ? gst_caps_from_string(sizes) : gst_caps_new_any());
+  g_object_set(size, "caps", taken.get(), nullptr);
   const Owned<GstPad> sink(gst_element_get_static_pad(head, "sink"));
   const Owned<GstCaps> possible(gst_pad_query_caps(sink.get(), nullptr));
-  if (gst_caps_can_intersect(possible.get(), caps)) return;
-  c->video.reset(find_format(c->container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER, kH264));
-  if (!c->video) throw Failure(takes + ": write .webm or .mkv instead");
-  const Owned<gchar> other(gst_pb_utils_get_codec_description(c->video.get()));
-  std::fprintf(stderr, "warning: %s: the video is written as %s\n", takes.c_str(), other.get());
-  g_object_set(size, "caps", nullptr, nullptr);
+  return gst_caps_can_intersect(possible.get(), caps);
+}
+
+// Whether frames of more than 8 bits come out of the filter.
+bool gives_deep(GstElement *size) {
+  const Owned<GstPad> src(gst_element_get_static_pad(size, "src"));
+  const Owned<GstCaps> possible(gst_pad_query_caps(src.get(), nullptr));
+  const Owned<GstCaps> deep(gst_caps_from_string("video/x-raw(ANY),format={I420_10LE,I420_12LE}"));
+  return gst_caps_can_intersect(possible.get(), deep.get());
+}
+
+// The codings for a video: of more than 8 bits where the video has them, the filter gives them, and an encoder takes
+// them. H.265 has no fields here.
+std::vector<Coding> choices(Converter *c, GstElement *size, const GstCaps *caps) {
+  const int depth = depth_of(caps);
+  if (depth <= 8) return codings_of(*c->container, false);
+  if (!gives_deep(size)) {
+    std::fprintf(stderr, "warning: of the video's %d bits 8 are kept: the filter or the detector takes no more\n",
+                 depth);
+    return codings_of(*c->container, false);
+  }
+  std::vector<Coding> codings = codings_of(*c->container, true);
+  if (is_interlaced(caps))
+    std::stable_partition(codings.begin(), codings.end(),
+                          [](const Coding &coding) { return is_format(coding.format.get(), kH264); });
+  if (!codings.empty()) return codings;
+  std::fprintf(stderr, "warning: of the video's %d bits 8 are kept: no installed encoder for %s takes more\n", depth,
+               c->container->suffix);
+  return codings_of(*c->container, false);
+}
+
+// `head` begins the filter, and `size` ends it. A later stream may have any size: it is scaled to the first.
+void choose_format(Converter *c, GstElement *head, GstElement *size, const GstCaps *caps) {
+  std::vector<Coding> codings = choices(c, size, caps);
+  const auto chosen = std::find_if(codings.begin(), codings.end(),
+                                   [&](const Coding &coding) { return fits(coding, head, size, caps); });
+  const bool first = chosen == codings.begin();
+  const bool h265 = is_format(codings.front().format.get(), kH265);
+  const std::string takes = is_interlaced(caps)
+                                ? "H.264 takes interlaced video only of even widths, and of heights divisible by 4"
+                            : h265 ? "H.265 takes only even sizes, from 16 on"
+                                   : "H.264 takes only even sizes";
+  if (chosen == codings.end()) throw Failure(takes + ": write .webm or .mkv instead");
+  c->video = std::move(*chosen);
+  if (first) return;
+  const Owned<gchar> name(gst_pb_utils_get_codec_description(c->video.format.get()));
+  std::fprintf(stderr, "warning: %s: the video is written as %s\n", takes.c_str(), name.get());
 }
 
 // After the first frame has its size, all others are scaled to it.
 GstPadProbeReturn take_any_size(GstPad *pad, GstPadProbeInfo *, gpointer) {
   g_object_set(GST_OBJECT_PARENT(pad), "caps", nullptr, nullptr);
   return GST_PAD_PROBE_REMOVE;
+}
+
+// Between the encoder and the muxer.
+GstPadProbeReturn label(GstPad *, GstPadProbeInfo *info, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS || !c->shape->written()) return GST_PAD_PROBE_OK;
+  GstCaps *caps;
+  gst_event_parse_caps(event, &caps);
+  const bool dark = loses_light(c->shape->written(), *c->container, c->video);
+  if (dark && !c->told_light)
+    std::fprintf(stderr,
+                 "warning: the mastering display and the light level of HDR are left out: %s keeps them only as "
+                 "H.265\n",
+                 c->container->suffix);
+  c->told_light |= dark;
+  const int depth = depth_of(c->shape->first()), kept = depth_of(c->shape->written());
+  if (c->video.deep() && kept < depth && !c->told_depth)
+    std::fprintf(stderr, "warning: of the video's %d bits %d are kept: the encoder takes no more\n", depth, kept);
+  c->told_depth = true;
+  const Owned<GstCaps> all(labelled(caps, c->shape->written(), *c->container));
+  GST_PAD_PROBE_INFO_DATA(info) = gst_event_new_caps(all.get());
+  gst_event_unref(event);
+  return GST_PAD_PROBE_OK;
 }
 
 void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
@@ -134,15 +206,18 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   add_chain(c->pipeline, {head, c->filter.get(), size});
   c->filter.reset();  // now the pipeline's
   choose_format(c, head, size, caps);
-  warn_of_losses(c->video.get(), caps);
-  c->shape = std::make_unique<Shape>(c->video.get());
+  GstCaps *const format = c->video.format.get();
+  warn_of_losses(format, caps);
+  c->shape = std::make_unique<Shape>(c->video);
   g_object_set(entry, "max-size-buffers", 3, nullptr);  // what waits there is encoded before an interrupted file ends
-  GstElement *const encoder = make_video_encoder(c->video.get());
+  GstElement *const encoder = make_video_encoder(c->video);
+  const Owned<GstPad> coded(gst_element_get_static_pad(encoder, "src"));
+  gst_pad_add_probe(coded.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, label, c, nullptr);
   std::vector<GstElement *> chain = c->shape->elements();
   chain.insert(chain.end(), {entry, encoder});
   add_chain(c->pipeline, chain);
   if (!gst_element_link(size, chain.front())) throw Failure("a stream cannot be linked");
-  c->branches->add(Kind::kVideo, "the video", pad, head, entry, encoder, template_for(c->muxer, c->video.get()));
+  c->branches->add(Kind::kVideo, "the video", pad, head, entry, encoder, template_for(c->muxer, format));
 }
 
 // The encoder gets the rate and the channels of the first stream, also from later ones.
@@ -306,9 +381,9 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   c->container = container;
   c->covers = covers;
   c->filter = std::move(filter);
-  c->video.reset(find_format(container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER));
   c->audio.reset(find_format(container->audio, GST_ELEMENT_FACTORY_TYPE_AUDIO_ENCODER));
-  if (!c->video) throw Failure(std::string(container->suffix) + " needs an encoder: install " + container->packages);
+  if (codings_of(*container, false).empty())
+    throw Failure(std::string(container->suffix) + " needs an encoder: install " + container->packages);
 
   Owned<GstElement> pipeline(gst_pipeline_new(nullptr));
   gst_object_ref_sink(pipeline.get());

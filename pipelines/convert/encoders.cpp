@@ -7,8 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "../media.h"
-
 namespace media {
 
 namespace {
@@ -30,6 +28,7 @@ const struct {
     {"vp9enc",
      {{"deadline", "1"}, {"cpu-used", "6"}, {"end-usage", "cq"}, {"cq-level", "20"}, {"target-bitrate", "20000000"}}},
     {"x264enc", {{"speed-preset", "veryfast"}, {"pass", "quant"}, {"quantizer", "20"}}},
+    {"x265enc", {{"speed-preset", "superfast"}, {"qp", "20"}}},
     {"openh264enc", {{"rate-control", "off"}, {"qp-min", "20"}, {"qp-max", "24"}, {"gop-size", "50"}}},
     {"opusenc", {{"bitrate", "128000"}}},
     {"voaacenc", {{"bitrate", "160000"}}},
@@ -48,20 +47,23 @@ const Container kContainers[] = {
     {".webm",
      "webmmux",
      false,
-     {"video/x-vp8", "video/x-vp9"},
+     {kVp8, kVp9},
      {"audio/x-opus", "audio/x-vorbis"},
+     {kVp9, kAv1},
      "gstreamer1.0-plugins-good"},
     {".mkv",
      "matroskamux",
      true,
-     {"video/x-h264", "video/x-vp8"},
+     {kH264, kVp8},
      {"audio/x-opus", "audio/x-vorbis"},
+     {kH265, kH264, kVp9, kAv1},
      "gstreamer1.0-plugins-ugly, or gstreamer1.0-plugins-good"},
     {".mp4",
      "mp4mux",
      true,
-     {"video/x-h264"},
+     {kH264},
      {"audio/mpeg,mpegversion=4", "audio/x-opus"},
+     {kH265, kH264, kVp9, kAv1},
      "gstreamer1.0-plugins-ugly or gstreamer1.0-plugins-bad"},
 };
 
@@ -83,7 +85,50 @@ bool can_encode(const GstCaps *format, const GstCaps *sound) {
   return can;
 }
 
+// The formats of more than 8 bits that encoders take, without alpha.
+constexpr char kDeep[] =
+    "video/x-raw,format={I420_10LE,I422_10LE,Y444_10LE,P010_10LE,I420_12LE,I422_12LE,Y444_12LE,P012_LE,P016_LE}";
+
+// The encoders to a format, and what each takes of more than 8 bits.
+void add_deep(const char *format, std::vector<Coding> *codings) {
+  const Owned<GstCaps> coded(gst_caps_from_string(format)), deep(gst_caps_from_string(kDeep));
+  GList *all = gst_element_factory_list_get_elements(GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER, GST_RANK_MARGINAL);
+  GList *able = gst_element_factory_list_filter(all, coded.get(), GST_PAD_SRC, FALSE);
+  able = g_list_sort(able, gst_plugin_feature_rank_compare_func);
+  for (GList *each = able; each; each = each->next) {
+    auto *const factory = GST_ELEMENT_FACTORY(each->data);
+    const Owned<GstElement> encoder(gst_element_factory_create(factory, nullptr));  // its class has the templates
+    if (!encoder) continue;
+    gst_object_ref_sink(encoder.get());
+    const Owned<GstPad> sink(gst_element_get_static_pad(encoder.get(), "sink"));
+    const Owned<GstCaps> takes(sink ? gst_pad_get_pad_template_caps(sink.get()) : gst_caps_new_empty());
+    GstCaps *frames = gst_caps_intersect_full(deep.get(), takes.get(), GST_CAPS_INTERSECT_FIRST);
+    for (guint i = 0; i < gst_caps_get_size(frames); i++)  // the formats only
+      for (const char *field : {"width", "height", "framerate"})
+        gst_structure_remove_field(gst_caps_get_structure(frames, i), field);
+    if (gst_caps_is_empty(frames))
+      gst_caps_unref(frames);
+    else
+      codings->push_back(
+          {Owned<GstCaps>(gst_caps_copy(coded.get())), Owned<GstCaps>(frames), GST_OBJECT_NAME(factory)});
+  }
+  for (GList *list : {all, able}) gst_plugin_feature_list_free(list);
+}
+
 }  // namespace
+
+std::vector<Coding> codings_of(const Container &container, bool deep) {
+  std::vector<Coding> codings;
+  for (const char *format : deep ? container.deep : container.video) {
+    if (deep)
+      add_deep(format, &codings);
+    else if (GstCaps *coded = find_format({format}, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER))
+      codings.push_back({Owned<GstCaps>(coded),
+                         Owned<GstCaps>(gst_caps_from_string("video/x-raw,format={I420,NV12}")),  // all players show it
+                         ""});
+  }
+  return codings;
+}
 
 const Container *container_of(const std::string &name) {
   for (const Container &c : kContainers)
@@ -95,11 +140,10 @@ bool is_format(const GstCaps *caps, const char *name) {
   return gst_structure_has_name(gst_caps_get_structure(caps, 0), name);
 }
 
-GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind, const char *unfit) {
+GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind) {
   GList *encoders = gst_element_factory_list_get_elements(kind, GST_RANK_MARGINAL);
   GstCaps *found = nullptr;
   for (const char *format : formats) {
-    if (!std::strcmp(format, unfit)) continue;
     GstCaps *caps = gst_caps_from_string(format);
     GList *able = gst_element_factory_list_filter(encoders, caps, GST_PAD_SRC, FALSE);
     if (able && !found)
@@ -118,9 +162,11 @@ GstElement *make(const char *factory) {
   return element;
 }
 
-GstElement *make_video_encoder(GstCaps *format) {
-  const Owned<GstCaps> plays(gst_caps_from_string("video/x-raw,format={I420,NV12}"));  // what all players show
-  GstEncodingVideoProfile *profile = gst_encoding_video_profile_new(format, nullptr, plays.get(), 0);
+GstElement *make_video_encoder(const Coding &coding) {
+  GstEncodingVideoProfile *profile =
+      gst_encoding_video_profile_new(coding.format.get(), nullptr, coding.frames.get(), 0);
+  if (!coding.encoder.empty())
+    gst_encoding_profile_set_preset_name(GST_ENCODING_PROFILE(profile), coding.encoder.c_str());
   gst_encoding_video_profile_set_variableframerate(profile, TRUE);  // no frame is dropped or repeated
   return make_encoder(GST_ENCODING_PROFILE(profile));
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "../media.h"
+
 namespace media {
 
 struct Container {
@@ -15,21 +17,34 @@ struct Container {
   bool text;  // takes subtitles; the muxer for WebM does not refuse them, but players do
   // Formats to encode to, the best first, and the packages that have encoders for them.
   std::vector<const char *> video, audio;
+  // Formats for video of more than 8 bits, the one that keeps most first. None of the others has an encoder for it.
+  std::vector<const char *> deep;
   const char *packages;
 };
 
-constexpr char kH264[] = "video/x-h264", kVp8[] = "video/x-vp8", kVp9[] = "video/x-vp9";
+constexpr char kH264[] = "video/x-h264", kH265[] = "video/x-h265", kAv1[] = "video/x-av1", kVp8[] = "video/x-vp8",
+               kVp9[] = "video/x-vp9";
+
+// A format for a coded video, and its encoder.
+struct Coding {
+  Owned<GstCaps> format;
+  Owned<GstCaps> frames;  // what the encoder gets
+  std::string encoder;    // a factory, for video of more than 8 bits; empty: GStreamer's choice
+  bool deep() const { return !encoder.empty(); }
+};
 
 // The container that a file name asks for; nullptr where there is none.
 const Container *container_of(const std::string &name);
+// The codings that installed encoders have for a container, the best one first; `deep`: for video of more than 8 bits.
+std::vector<Coding> codings_of(const Container &container, bool deep);
 // Whether caps, or an encoder's format, are of this name.
 bool is_format(const GstCaps *caps, const char *name);
-// The first of the formats but `unfit` that an installed element encodes to; nullptr where there is none.
-GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind, const char *unfit = "");
+// The first of the formats that an installed element encodes to; nullptr where there is none.
+GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind);
 
 // Throws Failure where there is no such element.
 GstElement *make(const char *factory);
-GstElement *make_video_encoder(GstCaps *format);
+GstElement *make_video_encoder(const Coding &coding);
 GstElement *make_audio_encoder(GstCaps *format, const GstCaps *sound);
 
 // The name of a request pad of the muxer for such a stream; nullptr where it takes none.

@@ -7,13 +7,11 @@
 #include <cstring>
 #include <string>
 
-#include "encoders.h"
+#include "labels.h"
 
 namespace media {
 
 namespace {
-
-constexpr char kWritten[] = "video/x-raw,format={I420,NV12}";  // what all players show
 
 const GstStructure *fields_of(const GstCaps *caps) {
   return gst_caps_get_structure(caps, 0);
@@ -47,14 +45,15 @@ bool is_interlaced(const GstCaps *video) {
   return mode && std::strcmp(mode, "progressive");
 }
 
-Shape::Shape(const GstCaps *format)
-    : one_size_(is_format(format, kH264)),
-      vp8_(is_format(format, kVp8)),
-      vp9_(is_format(format, kVp9)),
+Shape::Shape(const Coding &coding)
+    : vp8_(is_format(coding.format.get(), kVp8)),
+      vp9_(is_format(coding.format.get(), kVp9)),
+      one_size_(!vp8_ && !vp9_),
+      deep_(coding.deep()),
       fit_(make("videoconvertscale")),
       pins_(make("capsfilter")) {
   g_object_set(fit_, "add-borders", TRUE, nullptr);
-  gst_util_set_object_arg(G_OBJECT(pins_), "caps", kWritten);
+  g_object_set(pins_, "caps", coding.frames.get(), nullptr);
   constexpr auto kAll = GstPadProbeType(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_BUFFER);
   const Owned<GstPad> sink(gst_element_get_static_pad(fit_, "sink")), src(gst_element_get_static_pad(pins_, "src"));
   gst_pad_add_probe(sink.get(), kAll, before, this, nullptr);
@@ -98,14 +97,14 @@ void Shape::go_on(const GstCaps *caps) {
   g_object_set(pins_, "caps", pins.get(), nullptr);
 }
 
-// VP8 has colours of BT.601 in limited range (RFC 6386, 9.2), and vp9enc cannot say BT.2020.
+// VP8 has colours of BT.601 in limited range (RFC 6386, 9.2). Of 8 bits, VP9 has no other than BT.709 beside them.
 GstVideoColorimetry Shape::written_as(const GstVideoColorimetry &colors) const {
   GstVideoColorimetry result = colors;
   if (vp8_) {
     result.range = GST_VIDEO_COLOR_RANGE_16_235;
     result.matrix = GST_VIDEO_COLOR_MATRIX_BT601;
   }
-  if (vp9_ && colors.matrix != GST_VIDEO_COLOR_MATRIX_BT601) {
+  if (vp9_ && !deep_ && colors.matrix != GST_VIDEO_COLOR_MATRIX_BT601) {
     gst_video_colorimetry_from_string(&result, GST_VIDEO_COLORIMETRY_BT709);
     result.range = colors.range;
   }
@@ -124,12 +123,18 @@ GstCaps *Shape::write_as(const GstCaps *caps) {
   GstVideoInfo target;
   gst_video_info_from_caps(&target, written_.get());
   colors_.reset();
-  if (Colors::differ(info_.colorimetry, target.colorimetry) && Colors::convertible(info_.colorimetry) &&
-      Colors::convertible(target.colorimetry))
+  const bool differ = Colors::differ(info_.colorimetry, target.colorimetry);
+  if (differ && deep_ && !told_colors_)
+    std::fprintf(stderr, "warning: the video changes its colours, which is not converted\n");
+  told_colors_ |= differ;
+  if (differ && !deep_ && Colors::convertible(info_.colorimetry) && Colors::convertible(target.colorimetry))
     colors_.emplace(info_.colorimetry, target.colorimetry);
+  if (vp9_ && deep_) target.colorimetry = named_by_vp9enc(target.colorimetry);
+  const Owned<gchar> named(gst_video_colorimetry_to_string(&target.colorimetry));
   GstCaps *result = gst_caps_copy(written_.get());
   for (const char *field : {"width", "height", "pixel-aspect-ratio"})
     copy_field(gst_caps_get_structure(result, 0), fields_of(caps), field);
+  if (vp9_ && deep_ && named) gst_caps_set_simple(result, "colorimetry", G_TYPE_STRING, named.get(), nullptr);
   return result;
 }
 
