@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "convert/branches.h"
+#include "convert/chapters.h"
 #include "convert/encoders.h"
 #include "convert/labels.h"
 #include "convert/shape.h"
@@ -30,6 +31,7 @@ struct Converter {
   std::unique_ptr<Shape> shape;
   std::unique_ptr<Branches> branches;
   bool told_light = false, told_depth = false;
+  std::atomic<bool> told_chapters{false}, told_attachments{false};
   std::atomic<bool> source_complete{true};  // the source element has all of its pads
 };
 constexpr char kConverter[] = "converter";  // where the pipeline keeps it
@@ -280,8 +282,22 @@ GstPadProbeReturn drop_covers(GstPad *, GstPadProbeInfo *info, gpointer) {
   return GST_PAD_PROBE_OK;
 }
 
+// Chapters come as an event, and attachments as tags.
+GstPadProbeReturn tell_extras(GstPad *, GstPadProbeInfo *info, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_TOC && !GST_IS_TOC_SETTER(c->muxer) && !c->told_chapters.exchange(true))
+    std::fprintf(stderr, "warning: chapters, which %s does not take, are left out\n", c->container->suffix);
+  GstTagList *tags = nullptr;
+  if (GST_EVENT_TYPE(event) == GST_EVENT_TAG) gst_event_parse_tag(event, &tags);
+  if (tags && gst_tag_list_get_tag_size(tags, GST_TAG_ATTACHMENT) && !c->told_attachments.exchange(true))
+    std::fprintf(stderr, "warning: attachments, which GStreamer does not write, are left out\n");
+  return GST_PAD_PROBE_OK;
+}
+
 void on_pad_added(GstElement *, GstPad *pad, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, tell_extras, c, nullptr);
   if (c->covers == Covers::kDrop)
     gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, drop_covers, nullptr, nullptr);
   try {
@@ -384,6 +400,9 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   c->audio.reset(find_format(container->audio, GST_ELEMENT_FACTORY_TYPE_AUDIO_ENCODER));
   if (codings_of(*container, false).empty())
     throw Failure(std::string(container->suffix) + " needs an encoder: install " + container->packages);
+
+  if (has_mp4_chapters(path_of(input)))
+    std::fprintf(stderr, "warning: chapters of .mp4, which GStreamer does not read, are left out\n");
 
   Owned<GstElement> pipeline(gst_pipeline_new(nullptr));
   gst_object_ref_sink(pipeline.get());

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# More than 8 bits, and HDR through the programs:
+# More than 8 bits, HDR, chapters and attachments through the programs:
 # run-depth.sh CUDACONV_PLAY CUDACONV_PRIVACY PRIVACY_IN_PYTHON
 #
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder. Tests are skipped without the
@@ -210,6 +210,24 @@ tells_of_colours() {
     "$player" -o colour-out.png colour.png mask=box3 && [ "$(bits_of_png colour-out.png)" = 8 ]
 }
 
+# ---- Chapters and attachments
+
+make_chapters() {
+  printf ';FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=200\ntitle=One\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=200\nEND=400\ntitle=Two\n' >chapters
+  echo letters >font.ttf
+  ffmpeg -v error -f lavfi -i testsrc2=s=160x120:r=25:d=0.4 -i chapters -map 0 -map_metadata 1 -c:v mpeg4 -attach font.ttf \
+    -metadata:s:t mimetype=application/x-truetype-font chapters.mkv </dev/null
+}
+keeps_chapters() {
+  make_chapters &&
+    says "attachments, which GStreamer does not write, are left out" "$player" -q -o chapters-out.mkv chapters.mkv mask=box3 &&
+    [ "$(ffprobe -v error -show_chapters chapters-out.mkv | grep -E '^(start_time|TAG:title)=' | tr '\n' ' ')" = \
+      "start_time=0.000000 TAG:title=One start_time=0.200000 TAG:title=Two " ] &&
+    says "chapters, which .mp4 does not take, are left out" "$player" -q -o chapters.mp4 chapters.mkv mask=box3 &&
+    ffmpeg -v error -i chapters.mkv -map 0:v -c copy from.mp4 </dev/null &&
+    says "chapters of .mp4, which GStreamer does not read, are left out" "$player" -q -o from.mkv from.mp4 mask=box3
+}
+
 # ---- What is missing here
 
 needs() { local each; for each in "$@"; do gst-inspect-1.0 --exists "$each" || { echo "no element $each"; return; }; done; }
@@ -221,6 +239,8 @@ no_h264=$(needs x264enc avdec_h264)
 no_h265=$(needs x265enc avdec_h265)
 no_probe=
 command -v ffprobe >/dev/null || no_probe="no ffprobe"
+no_ffmpeg=
+command -v ffmpeg >/dev/null || no_ffmpeg="no ffmpeg"
 no_detector=$(needs facedetect)
 [ -f /usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml ] || no_detector="no opencv-data"
 no_python=
@@ -229,7 +249,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=I420_10LE ! vp
 [ -n "$no_ffv1" ] || make_ramp
 [ -n "$no_h265" ] || make_hdr
 
-echo "1..17"
+echo "1..18"
 expect_unless "$no_ffv1$no_vp9" "a ramp of 10 bits into .webm" keeps_ramp ramp.webm vp9
 for suffix in mkv mp4; do
   expect_unless "$no_ffv1$no_h265" "a ramp of 10 bits into .$suffix" keeps_ramp ramp-out.$suffix h265
@@ -248,4 +268,5 @@ expect_unless "$no_ffv1$no_python" "10 bits in Python" in_python
 expect_unless "$no_ffv1" "10 bits into bare frames and pictures" bare_and_pictures
 expect "16-bit grey in pictures" tells_of_pictures
 expect_unless "$(needs gdkpixbufdec)" "16-bit colour in pictures" tells_of_colours
+expect_unless "$no_ffmpeg$no_probe" "chapters and attachments" keeps_chapters
 finish
