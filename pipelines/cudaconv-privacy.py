@@ -263,20 +263,20 @@ def is_still(options):
 
 
 def decoder_of(name):
-    """The decoder of a PNG or JPEG, which may have any name, and the bits of a sample."""
+    """The decoder of a PNG or JPEG, which may have any name, the bits of a sample, and whether a PNG keeps only 8."""
     with open(name, "rb") as file:
         data = file.read()
     if data[:2] == b"\xff\xd8":
         parser = "jpegparse ! " if Gst.ElementFactory.find("jpegparse") else ""  # reads how the camera was held
-        return parser + "jpegdec name=decoder", 8
+        return parser + "jpegdec name=decoder", 8, False
     if data[:4] != b"\x89PNG" or len(data) < 26:
         raise Failure(f"{name}: it is neither a PNG nor a JPEG picture")
-    # GStreamer's pngdec mixes up colours of 16 bits, and their alpha.
     if data[24] != 16 or not data[25] & 6:
-        return "pngdec name=decoder", data[24]
+        return "pngdec name=decoder", data[24], False
     if data[-8:-4] != b"IEND":  # gdkpixbufdec accepts files that end early
         raise Failure(f"{name}: the picture is not complete")
-    return "gdkpixbufdec name=decoder", 16
+    # Before 1.28 GStreamer's pngdec mixes up colours of 16 bits, and their alpha. Newer gdk-pixbufs round them up to 8.
+    return ("pngdec" if Gst.version() >= (1, 28) else "gdkpixbufdec") + " name=decoder", 16, True
 
 
 def count_regions(counts):
@@ -434,7 +434,7 @@ def line_of(options, decoder):
 
 
 def make_pipeline(options, part, counts):
-    decoder, bits = decoder_of(options.file) if is_still(options) else (None, None)
+    decoder, bits, colored = decoder_of(options.file) if is_still(options) else (None, None, None)
     pipeline = Gst.parse_launch(line_of(options, decoder))
     source = pipeline.get_by_name("source")
     uri = Gst.filename_to_uri(options.file)
@@ -446,7 +446,7 @@ def make_pipeline(options, part, counts):
         why = "the filter or the detector takes no more"
         if not options.output.lower().endswith(".png"):
             why = "a JPEG has no more"
-        if decoder.startswith("gdkpixbufdec"):
+        if colored:
             why = "GStreamer keeps more only of grey without alpha"
         encoded.add_probe(Gst.PadProbeType.BUFFER,
                           make_depth_teller("the picture's", lambda pad: (bits, depth_of(pad)), why))

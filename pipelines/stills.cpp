@@ -36,16 +36,19 @@ Source source_of(const std::string &file) {
   std::fclose(from);
   if (length >= 2 && !std::memcmp(head, "\xff\xd8", 2)) return {"jpegdec"};
   if (length < 4 || std::memcmp(head, "\x89PNG", 4)) throw Failure("it is neither a PNG nor a JPEG picture");
-  // GStreamer's pngdec mixes up colours of 16 bits, and their alpha. pngenc writes colours of 8 bits.
+  // pngenc writes colours of 8 bits.
   const bool deep = head[24] == 16, colored = head[25] & 2, alpha = head[25] & 4;
   if (!deep || !(colored || alpha)) return {"pngdec", deep ? 16 : 8, colored};
   // gdkpixbufdec accepts files that end early.
   if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
-  return {"gdkpixbufdec", 16, true};
+  // Before 1.28 GStreamer's pngdec mixes up colours of 16 bits, and their alpha. Newer gdk-pixbufs round them up to 8.
+  guint major, minor, micro, nano;
+  gst_version(&major, &minor, &micro, &nano);
+  return {major > 1 || minor >= 28 ? "pngdec" : "gdkpixbufdec", 16, true};
 }
 
 const char *reason(const Source &source, bool to_png) {
-  if (source.decoder == "gdkpixbufdec") return "GStreamer keeps more only of grey without alpha";
+  if (source.bits == 16 && source.colored) return "GStreamer keeps more only of grey without alpha";
   return to_png ? "the filter or the detector takes no more" : "a JPEG has no more";
 }
 
