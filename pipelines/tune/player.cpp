@@ -210,7 +210,8 @@ GstPadProbeReturn Player::cut_lead(GstPad *, GstPadProbeInfo *info, gpointer dat
 void Player::refresh() {
   again_ = !ended_;
   if (seekable()) {
-    if (!playing_) seek(position());
+    // A seek that is under way has not shown its frame yet.
+    if (!playing_) seek(next_seek_.value_or(seeking_ ? sought_time() : position()));
   } else if (ended_) {
     ended_ = false;
     send_again();
@@ -268,6 +269,11 @@ void Player::step(bool forwards) {
     sought_ = time = sought_start_ + std::min(length_, shown_ - sought_start_) / 4;
   }
   seek(time);
+}
+
+gint64 Player::sought_time() const {
+  const std::lock_guard<std::mutex> guard(lock_);
+  return sought_;
 }
 
 gint64 Player::position() const {

@@ -53,6 +53,7 @@ class Player {
   static gboolean take_message(GstBus *bus, GstMessage *message, gpointer self);
   void take_sample(GstSample *lent);
   void look_at_duration();
+  gint64 sought_time() const;
 
   const TakeFrame take_frame_;
   const TakeError take_error_, take_warning_;

@@ -691,6 +691,8 @@ bool follows_roihold() {
   set("hold", 400 * GST_MSECOND);
   if (!is_at(1440 * GST_MSECOND, true)) return false;
   seek(1.85);
+  set("hold", 300 * GST_MSECOND);  // while the seek is under way
+  pump(300);
   if (!is_at(1840 * GST_MSECOND, false)) return false;
   seek(0.85);
   if (!is_at(840 * GST_MSECOND, false)) return false;
