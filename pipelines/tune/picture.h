@@ -8,6 +8,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "outlines.h"
 
 namespace tune {
 
@@ -23,6 +26,7 @@ struct Picture {
   double pixel_aspect = 1;  // width of a pixel over its height
   std::string format;
   GstClockTime time = GST_CLOCK_TIME_NONE;
+  std::vector<Outline> outlines;  // of the regions in its metas
 };
 
 // Converts frames to surfaces.

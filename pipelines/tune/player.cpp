@@ -9,6 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "outlines.h"
+
 namespace tune {
 
 using namespace media;
@@ -220,8 +222,10 @@ void Player::refresh() {
 
 GstPadProbeReturn Player::keep_frame(GstPad *, GstPadProbeInfo *info, gpointer data) {
   auto *self = static_cast<Player *>(data);
+  GstBuffer *const buffer = note_regions(GST_PAD_PROBE_INFO_BUFFER(info));
+  GST_PAD_PROBE_INFO_DATA(info) = buffer;
   const std::lock_guard<std::mutex> guard(self->lock_);
-  self->frame_.reset(gst_buffer_ref(GST_PAD_PROBE_INFO_BUFFER(info)));
+  self->frame_.reset(gst_buffer_ref(buffer));
   return GST_PAD_PROBE_OK;
 }
 

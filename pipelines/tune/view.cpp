@@ -16,14 +16,24 @@ void trace(cairo_t *cr, const Region &points, const View::Placement &at, bool cl
   if (closed) cairo_close_path(cr);
 }
 
-// Yellow on black dashes show on every picture.
-void stroke(cairo_t *cr) {
+struct Style {
+  double red, green, blue;
+  bool dashed;  // on black, which shows on every picture
+};
+
+constexpr Style kSet = {1, 0.85, 0.1, true};  // a region of the property `roi`, or one that is being drawn
+constexpr Style kFound = {1, 0.2, 0.8, false}, kHeld = {1, 0.2, 0.8, true};  // in the metas of the frame
+
+void stroke(cairo_t *cr, const Style &style) {
   const double dashes[] = {5, 5};
-  cairo_set_line_width(cr, 1.5);
-  cairo_set_source_rgb(cr, 0, 0, 0);
-  cairo_stroke_preserve(cr);
-  cairo_set_dash(cr, dashes, 2, 0);
-  cairo_set_source_rgb(cr, 1, 0.85, 0.1);
+  cairo_set_line_width(cr, 2);
+  cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
+  if (style.dashed) {
+    cairo_set_source_rgb(cr, 0, 0, 0);
+    cairo_stroke_preserve(cr);
+    cairo_set_dash(cr, dashes, 2, 0);
+  }
+  cairo_set_source_rgb(cr, style.red, style.green, style.blue);
   cairo_stroke(cr);
   cairo_set_dash(cr, nullptr, 0, 0);
 }
@@ -48,6 +58,11 @@ void View::show(std::shared_ptr<const Picture> picture) {
 
 void View::set_regions(std::vector<Region> regions) {
   regions_ = std::move(regions);
+  redraw();
+}
+
+void View::show_outlines(bool shown) {
+  outlines_ = shown;
   redraw();
 }
 
@@ -127,16 +142,22 @@ void View::draw_divider(cairo_t *cr, const Placement &at) const {
 }
 
 void View::draw_regions(cairo_t *cr, const Placement &at) const {
-  for (const Region &region : regions_) {
-    trace(cr, region, at, true);
-    stroke(cr);
+  if (outlines_) {
+    for (const Region &region : regions_) {
+      trace(cr, region, at, true);
+      stroke(cr, kSet);
+    }
+    for (const Outline &outline : picture_->outlines) {
+      trace(cr, outline.region, at, true);
+      stroke(cr, outline.is_held ? kHeld : kFound);
+    }
   }
   if (points_.empty()) return;
   if (tool_ == Tool::Rectangle)
     trace(cr, {points_[0], {points_[1].x, points_[0].y}, points_[1], {points_[0].x, points_[1].y}}, at, true);
   else
     trace(cr, points_, at, false);
-  stroke(cr);
+  stroke(cr, kSet);
 }
 
 gboolean View::draw(GtkWidget *, cairo_t *cr, gpointer data) {

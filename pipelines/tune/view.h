@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The picture: before the filter left of the divider, after it on the right, with the outlines of the regions.
+// The picture: before the filter left of the divider, after it on the right, with the outlines of the regions that are
+// set, and of those in the metas of the frame.
 #pragma once
 
 #include <gtk/gtk.h>
@@ -24,6 +25,8 @@ class View {
   void show(std::shared_ptr<const Picture> picture);
   const Picture *picture() const { return picture_.get(); }
   void set_regions(std::vector<Region> regions);
+  // Whether the outlines are drawn; at first they are.
+  void show_outlines(bool shown);
   void set_tool(Tool tool);
   // Where the picture begins in the widget, and how large a pixel is there.
   struct Placement {
@@ -51,6 +54,7 @@ class View {
   const std::function<void(const Region &)> drawn_;
   std::shared_ptr<const Picture> picture_;
   std::vector<Region> regions_;
+  bool outlines_ = true;
   Tool tool_ = Tool::Divider;
   double divider_ = 0.5;  // as a part of the picture's width
   bool dragging_ = false;

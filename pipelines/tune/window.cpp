@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "window.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr char kStyle[] =
     "spinbutton button { min-width: 16px; padding: 0 3px; }"
-    "#stats { opacity: 0.75; }"
+    "#stats, #roihold-stats { opacity: 0.75; }"
     ".heading { font-weight: bold; }"
     "#launch-line { font-family: monospace; font-size: 85%; }"
     "#time { font-feature-settings: 'tnum'; }";
@@ -82,7 +83,8 @@ Window::Window(const Input &input, const std::vector<std::string> &settings)
   worker_ = std::make_unique<Worker>(filter_, [this](auto picture) { show_picture(std::move(picture)); });
   for (const std::string &setting : settings) set_property({element(), roihold()}, setting);
   gst_bus_add_watch(filter_.bus(), take_message, this);
-  timers_ = {g_timeout_add(500, show_stats, this), g_timeout_add(100, show_position, this)};
+  timers_ = {g_timeout_add(500, show_stats, this), g_timeout_add(100, show_position, this),
+             g_timeout_add(100, show_held, this)};
   show_settings();
   gtk_widget_show_all(window_);
   gtk_widget_grab_focus(view_.widget());
@@ -142,6 +144,17 @@ GtkWidget *Window::make_tools() {
       clear, "clicked",
       G_CALLBACK(+[](GtkButton *, Window *self) { g_object_set(self->element(), "roi", nullptr, nullptr); }), this);
   gtk_box_pack_start(GTK_BOX(box), clear, FALSE, FALSE, 0);
+  GtkWidget *outlines = gtk_toggle_button_new_with_label("Outlines");
+  gtk_toggle_button_set_active(GTK_TOGGLE_BUTTON(outlines), TRUE);
+  gtk_widget_set_name(outlines, "outlines");
+  gtk_widget_set_tooltip_text(outlines,
+                              "Shows where regions are. Yellow: regions of the property roi. Pink: regions that came "
+                              "with the frame; dashed: regions that roihold has added.");
+  g_signal_connect(outlines, "toggled", G_CALLBACK(+[](GtkToggleButton *toggled, Window *self) {
+                     self->view_.show_outlines(gtk_toggle_button_get_active(toggled));
+                   }),
+                   this);
+  gtk_box_pack_start(GTK_BOX(box), outlines, FALSE, FALSE, 0);
   return box;
 }
 
@@ -202,11 +215,17 @@ GtkWidget *Window::make_launch_line() {
   gtk_container_set_border_width(GTK_CONTAINER(all), 6);
   stats_ = gtk_label_new(" ");
   gtk_widget_set_name(stats_, "stats");
-  gtk_label_set_xalign(GTK_LABEL(stats_), 0);
-  gtk_label_set_ellipsize(GTK_LABEL(stats_), PANGO_ELLIPSIZE_END);
+  held_stats_ = gtk_label_new(nullptr);
+  gtk_widget_set_name(held_stats_, "roihold-stats");
+  gtk_widget_set_no_show_all(held_stats_, TRUE);
   line_ = gtk_entry_new();
   gtk_widget_set_name(line_, "launch-line");
   gtk_editable_set_editable(GTK_EDITABLE(line_), FALSE);
+  for (GtkWidget *label : {stats_, held_stats_}) {
+    gtk_label_set_xalign(GTK_LABEL(label), 0);
+    gtk_label_set_ellipsize(GTK_LABEL(label), PANGO_ELLIPSIZE_END);
+    gtk_box_pack_start(GTK_BOX(all), label, FALSE, FALSE, 0);
+  }
   GtkWidget *copy = gtk_button_new_with_label("Copy");
   gtk_widget_set_name(copy, "copy");
   gtk_widget_set_tooltip_text(copy, "Copies the line that does the same in a terminal.");
@@ -217,7 +236,6 @@ GtkWidget *Window::make_launch_line() {
                    this);
   gtk_box_pack_start(GTK_BOX(box), line_, TRUE, TRUE, 0);
   gtk_box_pack_start(GTK_BOX(box), copy, FALSE, FALSE, 0);
-  gtk_box_pack_start(GTK_BOX(all), stats_, FALSE, FALSE, 0);
   gtk_box_pack_start(GTK_BOX(all), box, FALSE, FALSE, 0);
   return all;
 }
@@ -395,6 +413,28 @@ gboolean Window::show_position(gpointer data) {
   }
   const std::string text = clock(position) + (seekable ? " / " + clock(duration) : "");
   gtk_label_set_text(GTK_LABEL(self->time_), text.c_str());
+  return G_SOURCE_CONTINUE;
+}
+
+gboolean Window::show_held(gpointer data) {
+  auto *self = static_cast<Window *>(data);
+  const Picture *picture = self->view_.picture();
+  const bool used = needs_roihold(self->input_, self->roihold());
+  gtk_widget_set_visible(self->held_stats_, used);
+  if (!used) return G_SOURCE_CONTINUE;
+  GstStructure *raw = nullptr;
+  g_object_get(self->roihold(), "stats", &raw, nullptr);
+  const Owned<GstStructure> stats(raw);
+  guint64 marked = 0, unmarked = 0;
+  gst_structure_get_uint64(stats.get(), "frames-marked", &marked);
+  gst_structure_get_uint64(stats.get(), "frames-unmarked", &unmarked);
+  const std::vector<Outline> outlines = picture ? picture->outlines : std::vector<Outline>();
+  const auto added = std::count_if(outlines.begin(), outlines.end(), [](const Outline &o) { return o.is_held; });
+  const auto found = static_cast<std::ptrdiff_t>(outlines.size()) - added;
+  const std::string text = "roihold: regions found in this frame " + std::to_string(found) + ", added " +
+                           std::to_string(added) + "   frames marked " + std::to_string(marked) + ", unmarked " +
+                           std::to_string(unmarked);
+  gtk_label_set_text(GTK_LABEL(self->held_stats_), text.c_str());
   return G_SOURCE_CONTINUE;
 }
 

@@ -52,6 +52,7 @@ class Window {
   static gboolean take_message(GstBus *bus, GstMessage *message, gpointer self);
   static gboolean show_stats(gpointer self);
   static gboolean show_position(gpointer self);
+  static gboolean show_held(gpointer self);
 
   const Input input_;
   Filter filter_;
@@ -62,7 +63,7 @@ class Window {
   Presets presets_;
   Controls controls_;
   GtkWidget *const window_;
-  GtkWidget *play_, *seek_, *time_, *stats_, *line_, *message_, *message_text_;
+  GtkWidget *play_, *seek_, *time_, *stats_, *held_stats_, *line_, *message_, *message_text_;
   std::string failure_;
   Worker::Counts counts_ = {};
   guint64 device_time_ = 0, device_frames_ = 0;

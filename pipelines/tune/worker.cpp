@@ -50,7 +50,9 @@ std::shared_ptr<const Picture> Worker::make(GstSample *sample) {
   picture->height = info.height;
   picture->pixel_aspect = static_cast<double>(info.par_n) / info.par_d;
   picture->format = GST_VIDEO_INFO_NAME(&info);
-  picture->time = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
+  GstBuffer *const buffer = gst_sample_get_buffer(sample);
+  picture->time = GST_BUFFER_PTS(buffer);
+  picture->outlines = outlines_of(buffer, info.width, info.height);
   const std::lock_guard<std::mutex> guard(lock_);
   counts_.filtering += time;
   counts_.runs++;

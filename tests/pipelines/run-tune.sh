@@ -60,7 +60,7 @@ for part in {00..19}; do
 done
 gst-launch-1.0 -q multifilesrc location=part%02d.jpg caps=image/jpeg,width=64,height=48,framerate=25/1 ! avimux \
   ! filesink location=change.avi 2>/dev/null  # multifilesrc has no times
-echo "1..48"
+echo "1..51"
 expect "a file that is not there" refuses "nothing-there.mp4: No such file" nothing-there.mp4
 expect "a file that is no video" refuses "text.mp4: " text.mp4
 expect "a file without video" refuses "there is no video in it" sound.wav

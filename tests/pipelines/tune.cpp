@@ -20,50 +20,20 @@
 
 #include "../../pipelines/media.h"
 #include "../../pipelines/tune/window.h"
+#include "tunesupport.h"
 
 namespace {
 
 using namespace media;
 
 constexpr char kCommas[] = "de_DE.UTF-8";  // a locale that writes 1,5
-constexpr gint64 kPatience = 20 * G_USEC_PER_SEC;
 
 std::string clip;
 tune::Window *window;
 int number, failed;
-std::string why;  // what is wrong, for the reader
-
-bool pump_until(const std::function<bool()> &done) {
-  const gint64 end = g_get_monotonic_time() + kPatience;
-  while (!done()) {
-    if (g_get_monotonic_time() > end) return false;
-    while (g_main_context_iteration(nullptr, FALSE)) continue;
-    g_usleep(5000);
-  }
-  return true;
-}
-
-void pump(gint64 ms) {
-  const gint64 end = g_get_monotonic_time() + 1000 * ms;
-  pump_until([end] { return g_get_monotonic_time() > end; });
-}
-
-GtkWidget *find_widget(const char *name, GtkWidget *in = window->widget()) {
-  if (!std::strcmp(gtk_widget_get_name(in), name)) return in;
-  if (!GTK_IS_CONTAINER(in)) return nullptr;
-  std::pair<const char *, GtkWidget *> search{name, nullptr};
-  gtk_container_forall(
-      GTK_CONTAINER(in),
-      [](GtkWidget *child, gpointer data) {
-        auto *s = static_cast<std::pair<const char *, GtkWidget *> *>(data);
-        if (!s->second) s->second = find_widget(s->first, child);
-      },
-      &search);
-  return search.second;
-}
 
 GtkWidget *widget(const char *name) {
-  GtkWidget *found = find_widget(name);
+  GtkWidget *found = find_widget(name, window->widget());
   if (!found) throw Failure(std::string("there is no widget ") + name);
   return found;
 }
@@ -245,13 +215,6 @@ std::string joined(const tune::Words &words) {
 
 std::string line_of(const tune::Window &of) {
   return gtk_entry_get_text(GTK_ENTRY(find_widget("launch-line", of.widget())));
-}
-
-// Seconds, as the window shows them; 0: not known yet.
-double length_of(const tune::Window &of) {
-  const std::string text = gtk_label_get_text(GTK_LABEL(find_widget("time", of.widget())));
-  const size_t at = text.find("/ 0:");
-  return at == std::string::npos ? 0 : g_ascii_strtod(text.c_str() + at + 4, nullptr);
 }
 
 // ---- The tests ------------------------------------------------------------------------------------------------------
@@ -590,7 +553,7 @@ bool loads_both_presets() {
   const std::string line = line_of(*window);
   if (!equal(want, line.substr(std::min(line.find("roihold"), line.size())))) return false;
   // No frame of the clip is marked, so all of each is filtered.
-  if (!will_show("mask=fill") || !runs(line, "mask=fill")) return false;
+  if (!will_show("mask=fill", {in_per_cent(0, 0, 100, 100)}) || !runs(line, "mask=fill")) return false;
   if (!load("Outlines") || !will_show("mask=sobel divisor=2")) return false;
   click("reset");
   return equal("", joined(tune::settings_of(window->roihold())));
@@ -971,6 +934,9 @@ int main(int argc, char **argv) {
     expect("a paused frame follows roihold", follows_roihold);
     expect("so does a picture", refreshes_picture);
     expect("a frame between two detections after a seek", interpolates_after_seek);
+    expect("outlines of the regions in metas", [] { return draws_outlines(clip); });
+    expect("the outlines switched off", [] { return hides_outlines(clip); });
+    expect("the line with numbers of roihold", [] { return counts_held(clip); });
     expect("what roihold says", says_what_roihold_says);
     expect("any file name", takes_any_name);
     expect("a picture of one row", takes_one_row);
