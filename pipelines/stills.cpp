@@ -18,6 +18,7 @@ struct Source {
   std::string decoder;
   int bits = 8;  // of a sample
   bool colored = true;
+  std::string conversion;  // a part of a launch line behind the decoder
 };
 
 bool is_png(const std::string &name) {
@@ -44,7 +45,9 @@ Source source_of(const std::string &file) {
   // Before 1.28 GStreamer's pngdec mixes up colours of 16 bits, and their alpha. Newer gdk-pixbufs round them up to 8.
   guint major, minor, micro, nano;
   gst_version(&major, &minor, &micro, &nano);
-  return {major > 1 || minor >= 28 ? "pngdec" : "gdkpixbufdec", 16, true};
+  if (major == 1 && minor < 28) return {"gdkpixbufdec", 16, true};
+  return {"pngdec", 16, true,
+          std::string(" ! videoconvert dither=none ! video/x-raw,format=") + (alpha ? "RGBA" : "RGB")};
 }
 
 const char *reason(const Source &source, bool to_png) {
@@ -61,7 +64,7 @@ void Stills::filter(const std::string &input, const std::string &output) {
   OutputFile file(output, input);
   try {
     const Source source = source_of(input);
-    const std::string line = line_for(source.decoder, is_png(output));
+    const std::string line = line_for(source.decoder, source.conversion, is_png(output));
     if (!runner_ || line != line_) make(line);
     g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
     g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
@@ -87,10 +90,10 @@ void Stills::check_interruption() {
   if (runner_) runner_->check_interruption();
 }
 
-std::string Stills::line_for(const std::string &decoder, bool to_png) const {
+std::string Stills::line_for(const std::string &decoder, const std::string &conversion, bool to_png) const {
   const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));  // reads how the camera was held
   return std::string("filesrc name=in ! ") + (parser && decoder == "jpegdec" ? "jpegparse ! " : "") + decoder +
-         " name=decoder ! " + middle_ + " ! videoconvert ! " +
+         " name=decoder" + conversion + " ! " + middle_ + " ! videoconvert ! " +
          (to_png ? "pngenc name=encoder" : "jpegenc name=encoder quality=95") + " ! filesink name=out";
 }
 

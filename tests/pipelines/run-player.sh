@@ -137,7 +137,7 @@ mixes_surround() { # to stereo, not to one channel
   grep -qE 'audio/mpeg.*channels=\(int\)(2|6)' codecs && { grep -q '6 channels of sound are mixed to 2' said || grep -q '=(int)6' codecs; }
 }
 says_what_is_interlaced() {
-  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,width=160,height=120,framerate=25/1,interlace-mode=interleaved \
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=160,height=120,framerate=25/1,interlace-mode=interleaved \
     ! matroskamux ! filesink location=fields.mkv </dev/null
   "$player" -q -o fields.webm fields.mkv mask=box3 2>&1 | tee said
   grep -q 'the video is interlaced, which VP8 does not keep' said &&
@@ -197,7 +197,7 @@ takes_odd_sizes() {
   grep -q "H.264 takes only even sizes: the video is written as VP8" odd && [ "$(stat -c %s odd.raw)" = $((50 * 121 * 484)) ]
 }
 takes_fields() { # each has its own rows of chroma in H.264; --width gives a height that fits
-  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,width=160,height=122,framerate=25/1,interlace-mode=interleaved \
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=160,height=122,framerate=25/1,interlace-mode=interleaved \
     ! matroskamux ! filesink location=fields122.mkv </dev/null
   local rule="H.264 takes interlaced video only of even widths, and of heights divisible by 4"
   "$player" -q -o lines.mkv fields122.mkv mask=box3 2>&1 | tee said && rgb_of lines.mkv lines.raw &&
