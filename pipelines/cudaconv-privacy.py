@@ -275,11 +275,10 @@ def decoder_of(name):
         return "pngdec name=decoder", data[24], False
     if data[-8:-4] != b"IEND":  # gdkpixbufdec accepts files that end early
         raise Failure(f"{name}: the picture is not complete")
-    # Before 1.28 GStreamer's pngdec mixes up colours of 16 bits, and their alpha. Newer gdk-pixbufs round them up to 8.
-    if Gst.version() < (1, 28):
+    # GStreamer's pngdec mixes up 16-bit colours before 1.28, and alpha with them up to 1.28.8.
+    if data[25] & 4 or Gst.version() < (1, 28):
         return "gdkpixbufdec name=decoder", 16, True
-    kept = "RGBA" if data[25] & 4 else "RGB"
-    return f"pngdec name=decoder ! videoconvert dither=none ! video/x-raw,format={kept}", 16, True
+    return "pngdec name=decoder ! videoconvert dither=none ! video/x-raw,format=RGB", 16, True
 
 
 def count_regions(counts):

@@ -42,12 +42,12 @@ Source source_of(const std::string &file) {
   if (!deep || !(colored || alpha)) return {"pngdec", deep ? 16 : 8, colored};
   // gdkpixbufdec accepts files that end early.
   if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
-  // Before 1.28 GStreamer's pngdec mixes up colours of 16 bits, and their alpha. Newer gdk-pixbufs round them up to 8.
+  // GStreamer's pngdec mixes up 16-bit colours before 1.28, and alpha with them up to 1.28.8, where the pixel before
+  // gets it. gdk-pixbuf 2.44 makes 8 bits of 16 that are up to 1 too large.
   guint major, minor, micro, nano;
   gst_version(&major, &minor, &micro, &nano);
-  if (major == 1 && minor < 28) return {"gdkpixbufdec", 16, true};
-  return {"pngdec", 16, true,
-          std::string(" ! videoconvert dither=none ! video/x-raw,format=") + (alpha ? "RGBA" : "RGB")};
+  if (alpha || (major == 1 && minor < 28)) return {"gdkpixbufdec", 16, true};
+  return {"pngdec", 16, true, " ! videoconvert dither=none ! video/x-raw,format=RGB"};
 }
 
 const char *reason(const Source &source, bool to_png) {
