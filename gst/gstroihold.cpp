@@ -160,7 +160,7 @@ static void gst_roi_hold_dispatch_properties_changed(GObject *object, guint n_ps
   GstRoiHold *self = GST_ROI_HOLD(object);
   guarded(object, false, [&] {
     self->queue->set([&](HoldSettings *settings) {
-      g_autoptr(GMutexLocker) locked = g_mutex_locker_new(GST_OBJECT_GET_LOCK(object));
+      G_GNUC_UNUSED g_autoptr(GMutexLocker) locked = g_mutex_locker_new(GST_OBJECT_GET_LOCK(object));
       for (guint i = 0; i < n_pspecs; i++)
         if (pspecs[i]->owner_type == GST_TYPE_ROI_HOLD) take_setting(pspecs[i]->param_id, *self->staged, settings);
     });

@@ -18,7 +18,7 @@ struct Source {
   std::string decoder;
   int bits = 8;  // of a sample
   bool colored = true;
-  std::string conversion;  // a part of a launch line behind the decoder
+  std::string conversion = "";  // a part of a launch line behind the decoder
 };
 
 bool is_png(const std::string &name) {
