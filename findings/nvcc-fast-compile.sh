@@ -3,8 +3,8 @@
 #
 # nvcc 13.5.37: --Ofast-compile refuses __dp4a for GPUs before compute capability 10.0.
 #
-# The option makes compilation faster and code slower. With it the sum of four products is an "unsupported operation",
-# named with a line of sm_61_intrinsics.hpp and no line of the source, at each of its levels (min, mid, max). Without it,
+# The option makes compilation faster and code slower. With it the sum of four products is an "unsupported operation".
+# The message names a line of sm_61_intrinsics.hpp and no line of the source. All levels fail: min, mid, max. Without it,
 # or for compute_100 and newer, the same source compiles. nvcc 13.2.78 takes it; 13.4.92 does not.
 #
 # Needs g++ 15 or older. Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has

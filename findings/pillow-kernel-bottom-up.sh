@@ -3,8 +3,8 @@
 #
 # Pillow 13.0.0: ImageFilter.Kernel neither correlates nor convolves: it takes the kernel's rows from the bottom up.
 #
-# The kernel 1 to 9 on a dot of 10 should give 10 20 30 / 40 50 60 / 70 80 90 where a program convolves, and the same
-# turned by 180 degrees where it correlates. Pillow gives it with only the columns turned over. So a kernel for an edge
+# The kernel 1 to 9 on a dot of 10 should give 10 20 30 / 40 50 60 / 70 80 90 where a program convolves. Where it
+# correlates, this is turned by 180 degrees. Pillow gives it with only the columns turned over. So a kernel for an edge
 # in one direction works, and its transpose has the wrong sign.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.

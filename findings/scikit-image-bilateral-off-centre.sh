@@ -3,8 +3,8 @@
 #
 # scikit-image 0.26.0: the weights of denoise_bilateral are off centre.
 #
-# One white pixel on black, with a sigma_color so large that only the distance counts, should become a spot that is
-# brightest in its middle and looks the same when it is turned over. denoise_bilateral makes a ring that is not
+# With a large sigma_color only the distance counts. Then one white pixel on black should become a spot that is brightest
+# in its middle and looks the same when it is turned over. denoise_bilateral makes a ring that is not
 # symmetric, and the pixel itself becomes nearly black. cv2.bilateralFilter makes the spot.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.

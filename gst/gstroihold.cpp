@@ -268,16 +268,15 @@ static void install_others(GObjectClass *klass) {
   /**
    * GstRoiHold:interpolate:
    *
-   * Follows objects that move, where a detector runs only on each fifth frame, for example. In the frames between two
-   * detections of one object at most #GstRoiHold:hold plus #GstRoiHold:lookahead apart, the rectangle of the one moves
-   * in a straight line towards the other, by their times. It is rounded outwards. Frames wait for both times, and the
-   * latency is their sum.
+   * Follows objects that move, where a detector runs only on each fifth frame, for example. The rectangle of an object
+   * moves in a straight line between two detections, by their times. It is rounded outwards. The two are at most
+   * #GstRoiHold:hold plus #GstRoiHold:lookahead apart. Frames wait for both times, and the latency is their sum.
    *
    * Detections with the same id are one object: by a GstAnalyticsTrackingMtd that is related to them, or by the id of
-   * the GstVideoRegionOfInterestMeta. Else those of the same type are that overlap most, then those with the nearest
-   * centres. Where id and place agree, or where two without ids overlap each other alone, the moving rectangle takes
-   * the place of those that #GstRoiHold:hold and #GstRoiHold:lookahead keep in force. Else these stay too: more is
-   * filtered, never less.
+   * the GstVideoRegionOfInterestMeta. Without ids two of the same type are one object: first those that overlap most,
+   * then those with the nearest centres. A match is certain where id and place agree, or where two without ids overlap
+   * each other alone. There the moving rectangle takes the place of those that #GstRoiHold:hold and
+   * #GstRoiHold:lookahead keep in force. Elsewhere these stay too: more is filtered, never less.
    *
    * Segmentation masks do not move, but are held as without it. The rectangle around a turned one moves. With
    * roi-invert of cudaconv moving rectangles do not count.

@@ -14,11 +14,12 @@ namespace media {
 
 namespace {
 
+constexpr char kPng[] = "pngdec name=decoder", kJpeg[] = "jpegdec name=decoder";
+
 struct Source {
-  std::string decoder;
-  int bits = 8;  // of a sample
+  std::string decoder;  // a part of a launch line
+  int bits = 8;         // of a sample
   bool colored = true;
-  std::string conversion = "";  // a part of a launch line behind the decoder
 };
 
 bool is_png(const std::string &name) {
@@ -28,26 +29,26 @@ bool is_png(const std::string &name) {
 // Throws Failure where the file, which may have any name, is neither a PNG nor a JPEG.
 Source source_of(const std::string &file) {
   // A pipe is read only once.
-  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return {is_png(file) ? "pngdec" : "jpegdec"};
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return {is_png(file) ? kPng : kJpeg};
   unsigned char head[26] = {}, tail[8] = {};
   FILE *const from = g_fopen(file.c_str(), "rb");
   if (!from) throw Failure(g_strerror(errno));
   const size_t length = std::fread(head, 1, sizeof head, from);
   const bool has_tail = std::fseek(from, -8, SEEK_END) == 0 && std::fread(tail, 1, sizeof tail, from) == sizeof tail;
   std::fclose(from);
-  if (length >= 2 && !std::memcmp(head, "\xff\xd8", 2)) return {"jpegdec"};
+  if (length >= 2 && !std::memcmp(head, "\xff\xd8", 2)) return {kJpeg};
   if (length < 4 || std::memcmp(head, "\x89PNG", 4)) throw Failure("it is neither a PNG nor a JPEG picture");
   // pngenc writes colours of 8 bits.
   const bool deep = head[24] == 16, colored = head[25] & 2, alpha = head[25] & 4;
-  if (!deep || !(colored || alpha)) return {"pngdec", deep ? 16 : 8, colored};
+  if (!deep || !(colored || alpha)) return {kPng, deep ? 16 : 8, colored};
   // gdkpixbufdec accepts files that end early.
   if (!has_tail || std::memcmp(tail, "IEND", 4)) throw Failure("the picture is not complete");
-  // GStreamer's pngdec mixes up 16-bit colours before 1.28, and alpha with them up to 1.28.8, where the pixel before
-  // gets it. gdk-pixbuf 2.44 makes 8 bits of 16 that are up to 1 too large.
+  // GStreamer's pngdec mixes up 16-bit colours before 1.28, and alpha with them up to 1.28.8, where each pixel
+  // gets that of the one before. gdk-pixbuf 2.44 makes 8 bits of 16 that are up to 1 too large.
   guint major, minor, micro, nano;
   gst_version(&major, &minor, &micro, &nano);
-  if (alpha || (major == 1 && minor < 28)) return {"gdkpixbufdec", 16, true};
-  return {"pngdec", 16, true, " ! videoconvert dither=none ! video/x-raw,format=RGB"};
+  if (alpha || (major == 1 && minor < 28)) return {"gdkpixbufdec name=decoder", 16, true};
+  return {std::string(kPng) + " ! videoconvert dither=none ! video/x-raw,format=RGB", 16, true};
 }
 
 const char *reason(const Source &source, bool to_png) {
@@ -64,7 +65,7 @@ void Stills::filter(const std::string &input, const std::string &output) {
   OutputFile file(output, input);
   try {
     const Source source = source_of(input);
-    const std::string line = line_for(source.decoder, source.conversion, is_png(output));
+    const std::string line = line_for(source.decoder, is_png(output));
     if (!runner_ || line != line_) make(line);
     g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
     g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
@@ -90,11 +91,11 @@ void Stills::check_interruption() {
   if (runner_) runner_->check_interruption();
 }
 
-std::string Stills::line_for(const std::string &decoder, const std::string &conversion, bool to_png) const {
+std::string Stills::line_for(const std::string &decoder, bool to_png) const {
   const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));  // reads how the camera was held
-  return std::string("filesrc name=in ! ") + (parser && decoder == "jpegdec" ? "jpegparse ! " : "") + decoder +
-         " name=decoder" + conversion + " ! " + middle_ + " ! videoconvert ! " +
-         (to_png ? "pngenc name=encoder" : "jpegenc name=encoder quality=95") + " ! filesink name=out";
+  return std::string("filesrc name=in ! ") + (parser && decoder == kJpeg ? "jpegparse ! " : "") + decoder + " ! " +
+         middle_ + " ! videoconvert ! " + (to_png ? "pngenc name=encoder" : "jpegenc name=encoder quality=95") +
+         " ! filesink name=out";
 }
 
 void Stills::make(const std::string &line) {

@@ -30,7 +30,7 @@ class Stills {
   void check_interruption();
 
  private:
-  std::string line_for(const std::string &decoder, const std::string &conversion, bool to_png) const;
+  std::string line_for(const std::string &decoder, bool to_png) const;
   void make(const std::string &line);
   int written_bits();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions that are in force for some time before and after the frames that they came with, and those of objects that
-// move between two of these frames.
+// Regions that are in force for some time before and after the frames that they came with. Between two of these frames
+// the regions of objects move.
 #pragma once
 
 #include <cstdint>

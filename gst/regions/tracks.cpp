@@ -189,7 +189,7 @@ void RoiTracks::match(const std::vector<DetectedRegion> &found, int64_t time) {
   const std::set<Pair> ids = same_ids(objects, found), best = best_of(by_place),
                        best_expected = best_of(candidates(objects, expected, found));
 
-  // The matches, and whether they are certain. What is certain of both is no guess with another.
+  // The matches, and whether they are certain. An object and a detection that each have a certain match make no guess.
   std::map<Pair, bool> matches;
   std::set<size_t> sure_objects, sure_found;
   const auto add = [&](const Pair &pair, bool certain) {

@@ -3,11 +3,11 @@
 // Objects that are found in several frames, and where they are in the frames between.
 //
 // Detections of two frames are matched in two ways: by their ids, and by their places. A detection has the place where
-// it was found, and the place where the object would be now had it moved on as before. Of the detections of a type,
-// the two that overlap most are one object, then the next two, then the two with the nearest centres. A match is
-// certain only where ids and places agree, or, without ids, where two overlap each other and nothing else. All other
-// matches are guesses. As many are made as may be true: also between all rectangles that overlap, as where objects
-// split, and between all that overlap none. Guesses add regions, and a certain match may take some away.
+// it was found, and the place where the object would be now had it moved on as before. The two detections of a type
+// that overlap most are one object, then the next two, then the two with the nearest centres. A match is certain only
+// where ids and places agree, or, without ids, where two overlap each other and nothing else. All other matches are
+// guesses. All that may be true are made: also between rectangles that overlap, as where objects split, and between
+// those that overlap none. Guesses add regions, and a certain match may take some away.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class RoiTracks {
   static constexpr size_t kMostObjects = 256, kMostMatches = 1024;
 
   void clear() { *this = RoiTracks(); }
-  // Matches the detections of the frame at `time` with those of the frames that came before. To be called for each
+  // Matches the detections of the frame at `time` with those of earlier frames. To be called for each
   // frame. If time has stepped back, nothing is matched.
   void add(const std::vector<DetectedRegion> &found, int64_t time, RoiTimes times);
   // Drops the matches of detections whose times do not count.

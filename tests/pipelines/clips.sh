@@ -16,3 +16,12 @@ END
 }
 
 no_part() { [ -z "$(find . -name '*.part')" ]; } # no file that is not complete
+
+# Prints the first Python that has GStreamer's bindings of this name, or nothing: python_with Gst
+python_with() {
+  local candidate
+  for candidate in python3 /usr/bin/python3; do
+    ! "$candidate" -c "import gi; gi.require_version('$1', '1.0'); from gi.repository import $1" 2>/dev/null ||
+      { echo "$candidate" && return; }
+  done
+}

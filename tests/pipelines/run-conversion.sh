@@ -22,12 +22,7 @@ stop_servers() { [ ${#servers[@]} = 0 ] || kill "${servers[@]}" 2>/dev/null || t
 trap 'stop_servers; rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-python=
-for candidate in python3 /usr/bin/python3; do
-  "$candidate" -c 'import gi; gi.require_version("GstRtspServer", "1.0"); from gi.repository import GstRtspServer' 2>/dev/null || continue
-  python=$candidate
-  break
-done
+python=$(python_with GstRtspServer)
 
 # Starts a server, and sets `port` to its port: serve COMMAND...
 serve() {

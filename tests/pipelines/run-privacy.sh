@@ -24,12 +24,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-python=
-for candidate in python3 /usr/bin/python3; do
-  "$candidate" -c 'import gi; gi.require_version("Gst", "1.0"); from gi.repository import Gst' 2>/dev/null || continue
-  python=$candidate
-  break
-done
+python=$(python_with Gst)
 no_python=
 [ -n "$python" ] || no_python="no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
 

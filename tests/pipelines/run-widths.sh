@@ -10,6 +10,8 @@
 set -euo pipefail
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=tests/pipelines/clips.sh
+. "$(dirname "$0")/clips.sh"
 
 program=$(realpath "$1")
 top=$(realpath "$2")
@@ -25,12 +27,7 @@ cd "$scratch"
 missing() { for element; do gst-inspect-1.0 --exists "$element" || { echo "no element $element" && return; }; done; }
 no_detector=$(missing facedetect)
 [ -r "$cascade" ] || no_detector=${no_detector:-there is no $cascade (opencv-data)}
-python=
-for candidate in python3 /usr/bin/python3; do
-  "$candidate" -c 'import gi; gi.require_version("Gst", "1.0"); from gi.repository import Gst' 2>/dev/null || continue
-  python=$candidate
-  break
-done
+python=$(python_with Gst)
 no_python=
 [ -n "$python" ] || no_python="no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
 
