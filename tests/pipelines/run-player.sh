@@ -250,18 +250,25 @@ has_begun() { # PROGRAM FILE
   until compgen -G "$2.*.part"; do kill -0 "$1" && sleep 0.01 || return; done
 }
 is_given_up() { # FILE: a second signal ends the program at once, which leaves nothing behind
-  local code=0 program
-  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 2>given-up &
-  program=$!
-  has_begun "$program" "$1" && sleep 2 || return
-  kill -STOP "$program" # for both signals at once
-  kill -INT "$program"
-  kill -TERM "$program"
-  kill -CONT "$program"
-  wait "$program" || code=$?
-  cat given-up
-  echo "exit code $code"
-  [ "$code" = 130 ] && [ ! -e "$1" ] && no_part
+  local code program
+  for _ in {1..5}; do
+    code=0
+    "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 2>given-up &
+    program=$!
+    has_begun "$program" "$1" && sleep 2 || return
+    kill -STOP "$program" # for both signals at once
+    kill -INT "$program"
+    kill -TERM "$program"
+    kill -CONT "$program"
+    wait "$program" || code=$?
+    cat given-up
+    echo "exit code $code"
+    [ "$code" = 130 ] && no_part || return
+    [ -e "$1" ] || return 0
+    [ "$(frames_of "$1")" -ge 1 ] || return # the file was complete before the second signal came
+    rm "$1"
+  done
+  return 1
 }
 is_interrupted_early() { # FILE SIGNAL: before the first frame, which leaves what was there
   local code=0 program
