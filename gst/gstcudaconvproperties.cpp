@@ -206,6 +206,20 @@ constexpr Property kProperties[] = {
     enumeration<kNegativeNames, FILTER(negative)>("negative", "Negative", "Handling of negative results"),
     enumeration<kMagnitudeNames, FILTER(magnitude)>(
         "magnitude", "Magnitude", "How sobel, scharr, prewitt and roberts combine the two components of the gradient"),
+    /**
+     * GstCudaConv:threshold:
+     *
+     * Compared per component, after rounding, with the component's largest value: with 8 bits 0.04 is 10.2 codes, so
+     * that 11 and more count. With mask=median it removes hot pixels alone; with mask=unsharp it leaves weak noise
+     * unsharpened. Each of several iterations compares with its own input. Chroma that #GstCudaConv:chroma makes
+     * neutral stays neutral.
+     *
+     * It weakens a filter that hides something: leave it at 0 there.
+     */
+    property<FILTER(threshold)>("threshold", "Threshold",
+                                "Change only samples that the filter changes by more than this fraction of the full "
+                                "range; the others keep their value. 0 = change all.",
+                                kAnimated, 0, 1),
     property<FILTER(iterations)>("iterations", "Iterations",
                                  "Number of passes, each rounded, as in a chain of elements. open: n erosions, then n "
                                  "dilations; close: the reverse.",

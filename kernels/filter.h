@@ -265,8 +265,9 @@ struct FilterSettings {
   double amount = 1;
   Coefficients coefficients;
   Shape shape = Shape::Rect;
-  double divisor = 0;  // 0: the mask's own
-  double bias = 0;     // fraction of the full range, -1 to 1
+  double divisor = 0;    // 0: the mask's own
+  double bias = 0;       // fraction of the full range, -1 to 1
+  double threshold = 0;  // fraction of the full range, 0 to 1; 0: results always count
   Negative negative = Negative::Auto;
   Magnitude magnitude = Magnitude::L2;
   int iterations = 1;

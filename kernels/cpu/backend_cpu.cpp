@@ -103,6 +103,7 @@ std::unique_ptr<Operation<T>> make_operation(const RowContext<T> &context) {
     case Op::Blur:
       return make_blur(context);
     case Op::Difference:  // done by Results
+    case Op::Threshold:
       break;
   }
   return nullptr;
@@ -116,11 +117,16 @@ class Results {
   Results(const Job &job, const JobTile &tile, Scratch &scratch)
       : job_(job), tile_(tile), merger_(job, tile, scratch), merges_(merger_.needed()) {
     const int samples = tile.width() * job.layout->channels;
-    if (!samples_in_memory<T>(*job.layout, job.target) || samples < kVectorBlock || job.difference)
+    if (!samples_in_memory<T>(*job.layout, job.target) || samples < kVectorBlock || job.pointwise)
       row_ = scratch.take<T>(samples);
-    if (!job.difference) return;
-    difference_ = std::make_unique<Results>(*job.difference, tile, scratch);
+    if (!job.pointwise) return;
+    pointwise_ = std::make_unique<Results>(*job.pointwise, tile, scratch);
     other_ = scratch.take<T>(samples);
+    if (job.pointwise->pass->op != Op::Threshold) return;
+    threshold_ = scratch.take<T>(samples);
+    const int channels = job.layout->channels;
+    for (int s = 0; s < samples; s++)
+      threshold_[s] = static_cast<T>(job.pointwise->pass->rounding[job.part.plane][s % channels].threshold);
   }
 
   T *begin(int y) const {
@@ -130,8 +136,8 @@ class Results {
 
   void end(int y) {
     if (merges_) merger_.merge(y, begin(y));
-    if (difference_)
-      subtract(y);
+    if (pointwise_)
+      combine(y);
     else if (row_)
       pack_pixels(*job_.loops, *job_.layout, row_, tile_.x0, tile_.width(), memory(y));
   }
@@ -139,22 +145,26 @@ class Results {
  private:
   uint8_t *memory(int y) const { return job_.target.data + y * job_.target.pitch; }
 
-  // Computes source - subtrahend. These results are one operand; the other operand is in memory.
-  void subtract(int y) {
-    const Job &job = *job_.difference;
-    const bool from_these = job.pass->source == job_.pass->target;
-    const T *other = samples_of(job, tile_, from_these ? job.subtrahend : job.source, y, other_);
-    job.loops->subtract(from_these ? row_ : other, from_these ? other : row_, difference_->begin(y),
-                        std::max(tile_.width() * job.layout->channels, kVectorBlock));
-    difference_->end(y);
+  // Computes the pointwise pass. These results are one of the two frames that it reads; the other one is in memory.
+  void combine(int y) {
+    const Job &job = *job_.pointwise;
+    const bool are_source = job.pass->source == job_.pass->target;
+    const T *other = samples_of(job, tile_, are_source ? job.operand : job.source, y, other_);
+    const T *source = are_source ? row_ : other, *operand = are_source ? other : row_;
+    const int samples = std::max(tile_.width() * job.layout->channels, kVectorBlock);
+    if (job.pass->op == Op::Threshold)
+      job.loops->select_changed(source, operand, threshold_, pointwise_->begin(y), samples);
+    else
+      job.loops->subtract(source, operand, pointwise_->begin(y), samples);
+    pointwise_->end(y);
   }
 
   const Job &job_;
   const JobTile tile_;
   Merger<T> merger_;
   const bool merges_;
-  T *row_ = nullptr, *other_ = nullptr;
-  std::unique_ptr<Results> difference_;
+  T *row_ = nullptr, *other_ = nullptr, *threshold_ = nullptr;
+  std::unique_ptr<Results> pointwise_;
 };
 
 template <typename T>
@@ -345,40 +355,41 @@ class CpuBackend : public Backend {
                   const Cancellation &cancellation) {
     for (size_t i = passes.begin; i < passes.end; i++) {
       const Pass &pass = plan.passes[i];
-      // A difference is computed with the pass before it, which computes one of its operands.
-      const Pass *next = i + 1 == passes.end ? nullptr : &pass + 1;
-      const Pass *difference = next && next->op == Op::Difference ? next : nullptr;
-      if (pass.op == Op::Difference) continue;
-      run_pass(plan, pass, difference, buffers, work, cancellation);
+      if (pass.is_pointwise()) continue;
+      // Pointwise passes are computed with the pass before them, which computes one of the frames that they read.
+      size_t last = i;
+      while (last + 1 < passes.end && plan.passes[last + 1].is_pointwise()) last++;
+      run_pass(plan, pass, last - i, buffers, work, cancellation);
       cancellation.check();
     }
   }
 
-  // `work`: the results that are needed; nullptr: all.
-  void run_pass(const Plan &plan, const Pass &pass, const Pass *difference, const Buffers &buffers,
-                const RegionWork *work, const Cancellation &cancellation) {
+  // `pointwise`: the number of pointwise passes behind it. `work`: the results that are needed; nullptr: all.
+  void run_pass(const Plan &plan, const Pass &pass, size_t pointwise, const Buffers &buffers, const RegionWork *work,
+                const Cancellation &cancellation) {
     struct Task {
       const Job *job;
       JobTile tile;
     };
-    const auto make_job = [&](const Pass &pass, const Plan::Part &part, const Job *difference) {
+    const auto make_job = [&](const Pass &pass, const Plan::Part &part, const Job *next) {
       const PlaneLayout &layout = plan.layout.plane[part.plane];
-      Job job = {&vector_loops(), &cancellation, &plan, &pass, part, &layout, {}, {}, {}, {}, {}, difference, nullptr};
+      Job job = {&vector_loops(), &cancellation, &plan, &pass, part, &layout, {}, {}, {}, {}, {}, next, nullptr};
       job.source = part_of(buffers.at(pass.source), plan, part);
-      job.subtrahend = part_of(buffers.at(pass.subtrahend), plan, part);
+      job.operand = part_of(buffers.at(pass.operand), plan, part);
       job.copy = part_of(buffers.at(pass.copy_source), plan, part);
       job.target = part_of(buffers.at(pass.target), plan, part);
       if (pass.reads_alpha()) job.alpha = part_of(buffers.at(pass.source), plan, plan.parts[alpha_part(plan, part)]);
       return job;
     };
     std::vector<Job> jobs;
-    jobs.reserve(2 * plan.parts.size());
+    jobs.reserve((1 + pointwise) * plan.parts.size());
     std::vector<Task> tasks;
     coarse_.resize(std::max(coarse_.size(), plan.parts.size()));
     for (size_t i = 0; i < plan.parts.size(); i++) {
       const Plan::Part &part = plan.parts[i];
-      if (difference) jobs.push_back(make_job(*difference, part, nullptr));
-      jobs.push_back(make_job(pass, part, difference ? &jobs.back() : nullptr));
+      for (size_t n = pointwise; n > 0; n--)
+        jobs.push_back(make_job((&pass)[n], part, n < pointwise ? &jobs.back() : nullptr));
+      jobs.push_back(make_job(pass, part, pointwise ? &jobs.back() : nullptr));
       const PlaneLayout &layout = plan.layout.plane[part.plane];
       if (pass.op == Op::Mosaic) {
         for (const JobTile &tile : mosaic_tiles((work ? work->mosaic() : mosaic_)[i], threads_))

@@ -71,10 +71,10 @@ struct Job {
   Plan::Part part;
   const PlaneLayout *layout;
   // Row 0 of the part in each frame; the pitch is from row to row of the part.
-  PlaneView source, subtrahend, copy, target;
+  PlaneView source, operand, copy, target;
   PlaneView alpha;  // Pass::reads_alpha(): the part of the source that holds the alpha of this part
-  // The difference that gets the results instead of the target; nullptr: none.
-  const Job *difference;
+  // The pointwise pass that gets the results as its source or operand, instead of the target; nullptr: none.
+  const Job *pointwise;
   const CoarsePart *coarse;  // Blur
 
   bool has(Action wanted) const {  // whether any channel

@@ -248,6 +248,10 @@ struct VectorLoops {
   template <typename T>
   using Combine = void(const T *a, const T *b, T *out, int n);
   Loops<Combine<uint8_t>, Combine<uint16_t>> subtract, blend;
+  // out = |a - b| > threshold ? a : b
+  template <typename T>
+  using SelectChanged = void(const T *a, const T *b, const T *threshold, T *out, int n);
+  Loops<SelectChanged<uint8_t>, SelectChanged<uint16_t>> select_changed;
 
   // Converts 16-bit words to samples and back; `swap`: exchanges the two bytes of each word.
   void (*unpack)(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n);

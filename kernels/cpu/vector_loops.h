@@ -445,6 +445,13 @@ void subtract_samples(const T *a, const T *b, T *out, int n) {
 }
 
 template <typename T>
+void select_changed_samples(const T *a, const T *b, const T *threshold, T *out, int n) {
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    out[s] = static_cast<T>(larger(a[s], b[s]) - smaller(a[s], b[s])) > threshold[s] ? a[s] : b[s];
+  });
+}
+
+template <typename T>
 void blend_samples(const T *in, const T *mask, T *out, int n) {
   for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<T>((in[s] & mask[s]) | (out[s] & ~mask[s])); });
 }
@@ -495,6 +502,7 @@ const VectorLoops kLoops = {CUDACONV_LEVEL,
                             CUDACONV_ALL(bilateral_of),
                             CUDACONV_ALL(subtract_samples),
                             CUDACONV_ALL(blend_samples),
+                            CUDACONV_ALL(select_changed_samples),
                             unpack_words,
                             pack_words};
 

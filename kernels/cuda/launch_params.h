@@ -82,8 +82,8 @@ struct alignas(64) PartParams {
   uint8_t number;       // index of the part in the plan
   Container container;
   bool row_is_multiple_of_16;  // rows are a multiple of 16 bytes
-  const uint8_t *subtrahend, *copy;
-  int64_t subtrahend_pitch, copy_pitch;
+  const uint8_t *operand, *copy;
+  int64_t operand_pitch, copy_pitch;
   ChannelParams channel[kMaxChannels];
 };
 

@@ -183,7 +183,7 @@ void fill_addresses(const PassRun &run, size_t last, FrameParams &p) {
       return view.data;
     };
     out.source = rows(pass.source, &out.source_pitch);
-    out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);
+    out.operand = rows(pass.operand, &out.operand_pitch);
     out.copy = rows(pass.copy_source, &out.copy_pitch);
     out.target = rows(plan.passes[last].target, &out.target_pitch);
   }

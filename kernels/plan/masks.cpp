@@ -264,6 +264,7 @@ const struct {
     {"divisor", [](Mask mask, Shape shape) { return is_sum(mask, shape) && mask != Mask::Unsharp; }},
     {"bias", is_sum},
     {"negative", is_sum},
+    {"threshold", is_filter},
     {"magnitude", [](Mask mask, Shape) { return mask_kind(mask) == MaskKind::Magnitude; }},
     {"iterations", is_window},
     {"border", is_window},

@@ -34,6 +34,7 @@ class Builder {
     plan_->memory = memory_planes_of(plan_->layout);
     choose_actions();
     list_passes();
+    add_threshold();
     check_method();
     return plan_;
   }
@@ -45,6 +46,8 @@ class Builder {
     if (!(std::fabs(s_.divisor) <= kLargestDivisor))
       refuse("divisor=" + number_text(s_.divisor) + " is outside -" + number_text(kLargestDivisor) + " to " +
              number_text(kLargestDivisor));
+    if (!(s_.threshold >= 0 && s_.threshold <= 1))
+      refuse("threshold=" + number_text(s_.threshold) + " is outside 0 to 1");
     const Coefficients &c = s_.coefficients;
     if (!c.value.empty() &&
         (c.width < 1 || c.height < 1 || c.width % 2 == 0 || c.height % 2 == 0 || c.width > kLargestDense ||
@@ -209,7 +212,7 @@ class Builder {
       Pass last = pass;
       last.op = Op::Difference;
       last.source = minuend;
-      last.subtrahend = subtrahend;
+      last.operand = subtrahend;
       last.target = Pass::kOutput;
       last.element.clear();
       set_keep(last, depth);
@@ -254,6 +257,33 @@ class Builder {
     for (Pass &each : plan_->passes) each.in_regions = each.target == Pass::kOutput;
   }
 
+  // Makes the result of each run of the filter the source of a pass that compares it with the run's input.
+  void add_threshold() {
+    if (!filters() || s_.threshold == 0) return;
+    Pass compare;
+    compare.op = Op::Threshold;
+    for (int p = 0; p < plan_->layout.planes; p++)
+      for (int c = 0; c < plan_->layout.plane[p].channels; c++) {
+        Rounding &rounding = compare.rounding[p][c] = plan_->passes[0].rounding[p][c];
+        // A difference that is as large as the threshold but for the threshold's own rounding is not larger.
+        constexpr double kEqual = 1e-6;  // codes
+        rounding.threshold = static_cast<uint16_t>(s_.threshold * rounding.max + kEqual);
+      }
+    compare.source = new_buffer();
+    std::vector<Pass> passes;
+    for (Pass &pass : plan_->passes) {
+      passes.push_back(std::move(pass));
+      Pass &last = passes.back();
+      if (!last.in_regions) continue;
+      compare.target = last.target;
+      last.target = compare.source;
+      last.in_regions = false;
+      passes.push_back(compare);
+      compare.operand = compare.copy_source = compare.target;
+    }
+    plan_->passes = std::move(passes);
+  }
+
   static bool can(Method method, const Pass &pass) {
     if (pass.op == Op::Mosaic || pass.reads_alpha()) return method == Method::Auto || method == Method::Constant;
     // A blur through a smaller frame reads the same samples with every method.
@@ -273,7 +303,7 @@ class Builder {
 
   bool can(Method method) const {
     return std::all_of(plan_->passes.begin(), plan_->passes.end(),
-                       [&](const Pass &pass) { return pass.op == Op::Difference || can(method, pass); });
+                       [&](const Pass &pass) { return pass.is_pointwise() || can(method, pass); });
   }
 
   void check_method() const {
@@ -379,8 +409,8 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
 }
 
 std::string describe(const Plan &plan) {
-  static const char *const kOps[] = {"linear",     "magnitude", "compass", "minimum",       "maximum",  "median",
-                                     "difference", "mosaic",    "blur",    "weighted-mean", "bilateral"};
+  static const char *const kOps[] = {"linear",     "magnitude", "compass", "minimum", "maximum",       "median",
+                                     "difference", "threshold", "mosaic",  "blur",    "weighted-mean", "bilateral"};
   const auto size = [](int width, int height) { return std::to_string(width) + "x" + std::to_string(height); };
   const auto buffer = [](int index) {
     return index == Pass::kInput ? "in" : index == Pass::kOutput ? "out" : "t" + std::to_string(index);
@@ -395,7 +425,7 @@ std::string describe(const Plan &plan) {
     if (pass.separable()) text += " separable";
     if (pass.op <= Op::Compass) text += pass.wide || pass.has_gain() ? " 64-bit" : " 32-bit";
     if (pass.op == Op::WeightedMean) text += " " + std::to_string(pass.sum_bits) + "-bit";
-    text += " " + buffer(pass.source) + (pass.op == Op::Difference ? "-" + buffer(pass.subtrahend) : "") + "->" +
+    text += " " + buffer(pass.source) + (pass.is_pointwise() ? "-" + buffer(pass.operand) : "") + "->" +
             buffer(pass.target);
   }
   return text;

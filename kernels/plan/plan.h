@@ -25,7 +25,8 @@ enum class Op : uint8_t {
   Minimum,     // the smallest sample within the structuring element
   Maximum,     // the largest one
   Median,      // the median of the window
-  Difference,  // source - subtrahend, sample by sample, clamped at 0
+  Difference,  // source - operand, sample by sample, clamped at 0
+  Threshold,   // source where it differs from the operand by more than Rounding::threshold, else the operand
   Mosaic,      // the mean of the pixel's block, see plan/mosaic.h
   Blur,        // a Gaussian through a smaller frame, see plan/decimation.h; the radii cover all samples that it reads
   // The mean of samples weighted by mask[0] and, in colour channels, by the alpha of their pixels, see plan/weighted.h.
@@ -79,7 +80,7 @@ struct Pass {
 
   Op op = Op::Linear;
   int source = kInput;
-  int subtrahend = kInput;  // Difference: the frame buffer that is subtracted
+  int operand = kInput;  // pointwise passes: the other frame buffer that is read
   int target = kOutput;
   int radius_x = 0, radius_y = 0;  // pixels from the anchor to the window's edge
   // `border=keep`: pixels nearer than this to an edge are copied. 0 with other border modes.
@@ -109,6 +110,12 @@ struct Pass {
   int64_t sum_gain = 1, center_gain = 0;
   int sum_shift = 0;
   Rounding rounding[kMaxPlanes][kMaxChannels];  // by plane and channel, since depths may differ
+
+  // Whether each sample is made of one sample of `source` and one of `operand`.
+  bool is_pointwise() const { return op == Op::Difference || op == Op::Threshold; }
+  bool reads(int frame) const {
+    return source == frame || copy_source == frame || (is_pointwise() && operand == frame);
+  }
 
   bool has_gain() const { return sum_gain != 1 || center_gain != 0; }
   bool separable() const;
@@ -167,6 +174,13 @@ CUDACONV_HOST_DEVICE inline int64_t apply_gain(int64_t sum, int sum_shift, int64
                                                int center) {
   if (sum_shift) sum = (sum + (int64_t{1} << (sum_shift - 1))) >> sum_shift;
   return sum_gain * sum + center_gain * center;
+}
+
+// The result of a pointwise pass from a sample of its source and one of its operand.
+CUDACONV_HOST_DEVICE inline int combine_samples(Op op, int source, int operand, const Rounding &rounding) {
+  const int more = source - operand;
+  if (op == Op::Difference) return more > 0 ? more : 0;
+  return (more < 0 ? -more : more) > rounding.threshold ? source : operand;
 }
 
 // One line for a debug log: method, border and the size of each part. Each pass adds its operation, window,

@@ -27,7 +27,8 @@ struct Rounding {
   int32_t shift = 0;
   int32_t max = 255;  // largest sample value
   bool absolute = false;
-  bool wide = false;  // 64-bit accumulators
+  bool wide = false;       // 64-bit accumulators
+  uint16_t threshold = 0;  // Op::Threshold: the largest difference, in codes, that changes nothing
 };
 
 // The range of a sum of coefficients times samples.

@@ -53,6 +53,7 @@ constexpr Number kNumbers[] = {
     {"amount", 1, -100, 100, kAnimated},
     {"divisor", 0, -1e9, 1e9, kAnimated},
     {"bias", 0, -1, 1, kAnimated},
+    {"threshold", 0, 0, 1, kAnimated},
     {"iterations", 1, 1, 1000, kAnimated},
     {"border-color", 0xff000000u, 0, G_MAXUINT32, kLive},
     {"fill-color", 0xff000000u, 0, G_MAXUINT32, kLive},
@@ -1480,6 +1481,8 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
       {"coefficients='no numbers'", "", "coefficients has no effect with mask=gauss5; "},
       {"mask=median divisor=7", "mask=median", "divisor has no effect with mask=median; "},
       {"mask=unsharp divisor=7", "mask=unsharp", "divisor has no effect with mask=unsharp; "},
+      {"mask=fill threshold=0.5", "mask=fill",
+       "threshold has no effect with mask=fill; it is used by all but identity, fill"},
   };
   for (const auto &c : cases) {
     for (bool at_start : {true, false}) {
@@ -2046,13 +2049,42 @@ GST_END_TEST;
 GST_START_TEST(iterations_equal_elements_in_a_row) {
   const GstVideoInfo info = video_info("I420", 33, 19);
   Random random = seeded();
-  for (const char *mask : {"mask=gauss5", "mask=sharpen", "mask=median", "mask=dilate"}) {
+  for (const char *mask : {"mask=gauss5", "mask=sharpen", "mask=median", "mask=dilate", "mask=median threshold=0.2",
+                           "mask=dilate threshold=0.5", "mask=sharpen threshold=0.1"}) {
     const Ref<GstBuffer> in = random_frame(info, random);
     Harness once(mask, info), thrice(std::string(mask) + " iterations=3", info);
     const Ref<GstBuffer> one = once.filter(in.get()), two = once.filter(one.get()), three = once.filter(two.get());
     const Ref<GstBuffer> out = thrice.filter(in.get());
     fail_unless(same_samples(three.get(), out.get(), info), "%s", mask);
   }
+}
+GST_END_TEST;
+
+GST_START_TEST(samples_within_the_threshold_do_not_change) {
+  // With median, 100 becomes 10 and 12 does not: 2 of 255 is within 0.01, 3 is not.
+  const GstVideoInfo grey = video_info("GRAY8", 9, 1);
+  const Ref<GstBuffer> in(gst_buffer_new_memdup("\x0a\x0a\x64\x0a\x0a\x0c\x0a\x0d\x0a\0\0", 12));
+  const struct {
+    const char *properties, *out;
+  } cases[] = {
+      {"mask=median size=3 threshold=0", "\x0a\x0a\x0a\x0a\x0a\x0a\x0c\x0a\x0a"},
+      {"mask=median size=3 threshold=0.01", "\x0a\x0a\x0a\x0a\x0a\x0c\x0a\x0a\x0a"},
+      {"mask=median size=3 threshold=0.00784313725490196", "\x0a\x0a\x0a\x0a\x0a\x0c\x0a\x0a\x0a"},  // 2/255
+      {"mask=median size=3 threshold=0.0078", "\x0a\x0a\x0a\x0a\x0a\x0a\x0c\x0a\x0a"},
+      {"mask=median size=3 threshold=0.35", "\x0a\x0a\x0a\x0a\x0a\x0c\x0a\x0d\x0a"},
+      {"mask=median size=3 threshold=1", "\x0a\x0a\x64\x0a\x0a\x0c\x0a\x0d\x0a"},
+  };
+  for (const auto &c : cases) {
+    Harness h(c.properties, grey);
+    fail_unless_equals_int(gst_buffer_memcmp(h.filter(in.get()).get(), 0, c.out, 9), 0);
+  }
+  for (const char *format : {"I420", "NV12", "P010_10LE", "RGBA", "RGB", "AYUV", "YUY2", "GRAY16_BE", "RGB10A2_LE"})
+    for (const char *properties :
+         {"mask=median threshold=0.1", "mask=sobel threshold=0.3 chroma=filter", "mask=sobel threshold=0.3",
+          "mask=sharpen threshold=0.2 alpha=filter", "mask=box3 threshold=0.05 alpha=weighted",
+          "mask=mosaic size=5 threshold=0.1", "mask=tophat threshold=0.2", "mask=open threshold=0.1 border=keep",
+          "mask=dilate threshold=0.4 iterations=2 luma=copy"})
+      check_frame(video_info(format, 37, 19), properties);
 }
 GST_END_TEST;
 
@@ -2260,6 +2292,7 @@ Suite *make_suite() {
   tcase_add_test(tc, only_identity_is_passthrough);
   tcase_add_test(tc, an_asymmetric_mask_is_not_flipped);
   tcase_add_test(tc, iterations_equal_elements_in_a_row);
+  tcase_add_test(tc, samples_within_the_threshold_do_not_change);
   tcase_add_test(tc, negative_halves_of_edges_are_not_lost);
   tcase_add_test(tc, tiny_and_zero_sigma_make_sense);
   tcase_add_test(tc, bias_means_the_same_at_every_depth);

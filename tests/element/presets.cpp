@@ -19,7 +19,8 @@ namespace {
 // An element with another value than its default for every property that presets hold.
 constexpr char kAllChanged[] =
     "mask=custom size=9 size-y=7 sigma=2.5 sigma-y=0.1 sigma-range=0.3 amount=-1.7 coefficients='1 2 1; 2 4 2; 1 2 1' "
-    "shape=ellipse divisor=17 bias=0.25 negative=clamp magnitude=l1 iterations=2 border=wrap border-color=4278190081 "
+    "shape=ellipse divisor=17 bias=0.25 negative=clamp magnitude=l1 threshold=0.03 iterations=2 border=wrap "
+    "border-color=4278190081 "
     "fill-color=305419896 luma=copy chroma=copy alpha=filter roi='25%,0,50%,1e1; 0,0 9.5,0 9,9' roi-meta=true "
     "roi-type='!staff,Gäste am Tor' roi-grow=0.1 roi-scale=0.3 roi-shape=ellipse roi-invert=true "
     "method=tiled";

@@ -128,6 +128,7 @@ FilterSettings settings_of(const std::string &properties) {
     if (name == "bias") s.bias = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "negative") read_enum(name, value, &s.negative);
     if (name == "magnitude") read_enum(name, value, &s.magnitude);
+    if (name == "threshold") s.threshold = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "iterations") s.iterations = atoi(value.c_str());
     if (name == "border") read_enum(name, value, &s.border);
     if (name == "luma") read_enum(name, value, &s.luma);

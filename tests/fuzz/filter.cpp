@@ -66,10 +66,12 @@ FilterSettings read_settings(fuzz::Bytes &bytes) {
 }
 
 // Short inputs end before these settings; their windows are square.
-void read_height(fuzz::Bytes &bytes, FilterSettings *s) {
+void read_more(fuzz::Bytes &bytes, FilterSettings *s) {
   if (bytes.empty()) return;
   s->size_y = bytes.raw<int16_t>();
-  if (bytes.flag()) s->sigma_y = bytes.number();
+  const int more = bytes.byte();
+  if (more & 1) s->sigma_y = bytes.number();
+  if (more & 2) s->threshold = bytes.number();
 }
 
 FrameLayout read_layout(fuzz::Bytes &bytes) {
@@ -159,8 +161,8 @@ void check(fuzz::Bytes &bytes) {
   // Two plans, each with its own regions, as with roi-scale.
   const Regions more = regions.active && bytes.flag() ? read_regions(bytes) : Regions();
   settings.coefficients = other.coefficients = read_coefficients(bytes);
-  read_height(bytes, &settings);
-  read_height(bytes, &other);
+  read_more(bytes, &settings);
+  read_more(bytes, &other);
   settings.luma = other.luma = one_of(bytes, kLumaNames);
 
   std::vector<PlannedRegions> planned = {{make_plan(settings, layout), regions}};

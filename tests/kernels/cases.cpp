@@ -110,6 +110,7 @@ void add_weighted(std::vector<FilterSettings> &list) {
   add(Mask::Gauss3, [](FilterSettings &s) { s.divisor = 32; });
   add(Mask::Box, [](FilterSettings &s) { s.divisor = 7.3, s.bias = 0.1; });
   add(Mask::Gauss, [](FilterSettings &s) { s.sigma = 1, s.divisor = 0.7, s.bias = 0.1, s.iterations = 2; });
+  add(Mask::Gauss5, [](FilterSettings &s) { s.threshold = 0.1, s.iterations = 2; });
   for (int size : {3, 9, 31}) add(Mask::Bilateral, [&](FilterSettings &s) { s.size = size, s.sigma_range = 0.3; });
   add(Mask::Bilateral, [](FilterSettings &s) { s.sigma = 2, s.iterations = 2; });
   const auto custom = [&](int width, int height, auto value, double divisor) {
@@ -313,6 +314,15 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Median, times(2));
   for (int side : {0, 1, 2, 3, 8, 13, 17, 64, 255}) add(Mask::Mosaic, size(side));
   const auto range = [](double v) { return [=](FilterSettings &s) { s.sigma_range = v; }; };
+  const auto threshold = [](double v) { return [=](FilterSettings &s) { s.threshold = v; }; };
+  for (double v : {1e-9, 1 / 255.0, 10 / 255.0, 0.25, 1.0}) add(Mask::Median, threshold(v));
+  for (Mask m : {Mask::Box3, Mask::Gauss7, Mask::Sobel, Mask::Kirsch, Mask::Dilate, Mask::Close, Mask::Gradient,
+                 Mask::Tophat, Mask::Mosaic, Mask::Bilateral})
+    add(m, threshold(20 / 255.0));
+  add(Mask::Median, threshold(0.1), size(9), times(3));
+  add(Mask::Open, threshold(0.1), size(5), times(2));
+  add(Mask::Unsharp, threshold(3 / 255.0), sigma(1.5));
+  add(Mask::Gauss, threshold(0.05), sigma(20));
   for (int side = 0; side <= 31; side += side ? 2 : 3) add(Mask::Bilateral, size(side));
   for (double r : {0.001, 0.02, 0.105, 0.3, 1.0}) add(Mask::Bilateral, range(r));
   add(Mask::Bilateral, size(31), sigma(250), range(0.05));
@@ -551,6 +561,7 @@ std::string describe(const FilterSettings &s) {
   if (s.bias != d.bias) out << " bias=" << s.bias;
   if (s.negative != d.negative) out << " negative=" << nick_of(kNegativeNames, s.negative);
   if (s.magnitude != d.magnitude) out << " magnitude=" << nick_of(kMagnitudeNames, s.magnitude);
+  if (s.threshold != d.threshold) out << " threshold=" << s.threshold;
   if (s.iterations != d.iterations) out << " iterations=" << s.iterations;
   if (s.luma != d.luma) out << " luma=" << nick_of(kLumaNames, s.luma);
   if (s.chroma != d.chroma) out << " chroma=" << nick_of(kChromaNames, s.chroma);
@@ -718,6 +729,8 @@ Case Cases::at_random(uint64_t number) const {
     s.sigma = kAutoSigma;
     s.sigma_y = kSigmaYAsX;
   }
+  if (random() % 4 == 0)
+    s.threshold = pick(random, {1e-9, 1 / 1023.0, 10 / 255.0, 0.1, 0.5, 1.0, uniform(random, 0, 1)});
   if (s.mask == Mask::Unsharp) {
     s.amount = pick(random, {1.0, 0.5, uniform(random, -2, 6)});
     s.divisor = 0;

@@ -383,6 +383,8 @@ void test_texts() {
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Dilate, s.size = 257; }),
                 {"size=257 ", "mask=dilate", "odd", "255"});
     expect_text(settings([](FilterSettings &s) { s.bias = -1.25; }), {"bias=-1.25 ", "-1 to 1"});
+    expect_text(settings([](FilterSettings &s) { s.threshold = 1.5; }), {"threshold=1.5 ", "0 to 1"});
+    expect_text(settings([](FilterSettings &s) { s.threshold = std::nan(""); }), {"threshold=nan ", "0 to 1"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Mosaic, s.size = 256; }),
                 {"size=256 ", "mask=mosaic", "1 to 255"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Mosaic, s.method = Method::Tiled; }),
@@ -576,6 +578,13 @@ void test_descriptions() {
   expect_description(s, "GRAY8",
                      "method=auto border=replicate parts=17x9; minimum 5x5 in->t1; maximum 5x5 t1->t2; difference 1x1 "
                      "in-t2->out");
+  s = {};
+  s.mask = Mask::Median;
+  s.iterations = 2;
+  s.threshold = 0.1;
+  expect_description(s, "GRAY8",
+                     "method=auto border=replicate parts=17x9; median 3x3 in->t2; threshold 1x1 t2-in->t1; median 3x3 "
+                     "t1->t2; threshold 1x1 t2-t1->out");
   s = {};
   s.mask = Mask::Gauss;
   s.sigma = 3;

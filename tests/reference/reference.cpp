@@ -645,6 +645,19 @@ Channel in_regions(const Channel &out, const Channel &source, const Context &con
   return result;
 }
 
+// Takes the samples that the filter changes by no more than the threshold from `source`. A difference within a
+// millionth of a code of the threshold equals it.
+Channel above_threshold(const Channel &out, const Channel &source, const FilterSettings &s, int max) {
+  const Real threshold = static_cast<Real>(s.threshold) * max + 1e-6L;
+  Channel result = out;
+  for (size_t i = 0; s.threshold > 0 && i < out.sample.size(); i++) {
+    if (std::abs(out.sample[i] - source.sample[i]) > threshold) continue;
+    result.sample[i] = source.sample[i];
+    if (!result.real.empty()) result.real[i] = source.sample[i];
+  }
+  return result;
+}
+
 bool takes_weights(const FilterSettings &s) {
   return s.alpha == Alpha::Weighted && s.mask != Mask::Identity && s.mask != Mask::Fill && s.mask != Mask::Mosaic &&
          s.mask != Mask::Median && (s.mask < Mask::Dilate || s.mask > Mask::Blackhat);
@@ -694,7 +707,9 @@ Channel run(const Channel &in, const Context &context) {
 Channel filter_field(const Channel &in, const Context &context) {
   int n = context.settings.iterations;
   // Filters of several passes read whole frames between passes: regions apply only to the last pass.
-  const auto at_the_end = [&](const Channel &out) { return in_regions(out, in, context); };
+  const auto at_the_end = [&](const Channel &out) {
+    return in_regions(above_threshold(out, in, context.settings, context.max), in, context);
+  };
   switch (context.settings.mask) {
     case Mask::Open:
       return at_the_end(opening(in, context));
@@ -713,7 +728,8 @@ Channel filter_field(const Channel &in, const Context &context) {
   }
   // Each iteration acts like a separate element.
   Channel out = in;
-  for (int i = 0; i < n; i++) out = in_regions(run(out, context), out, context);
+  for (int i = 0; i < n; i++)
+    out = in_regions(above_threshold(run(out, context), out, context.settings, context.max), out, context);
   return out;
 }
 
@@ -890,6 +906,11 @@ bool has_neutral_chroma(Mask mask) {
   }
 }
 
+bool is_neutral(const FilterSettings &s, const ChannelLayout &channel) {
+  return channel.role == Role::Chroma &&
+         (s.chroma == Chroma::Neutral || (s.chroma == Chroma::Auto && has_neutral_chroma(s.mask)));
+}
+
 // Whether the frame has red, green and blue. Luma and grey have one channel.
 bool is_rgb(const FrameLayout &layout) {
   int primaries = 0;
@@ -934,12 +955,10 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
   };
   if (fills)
     return in_regions({in.width, in.height, std::vector<int>(in.sample.size(), plane.fill_value[c]), {}}, in, context);
-  if (channel.role == Role::Chroma) {
-    if (s.chroma == Chroma::Copy) return in;
-    if (s.chroma == Chroma::Neutral || (s.chroma == Chroma::Auto && has_neutral_chroma(s.mask))) {
-      Channel neutral{in.width, in.height, std::vector<int>(in.sample.size(), 1 << (channel.depth - 1)), {}};
-      return in_regions(neutral, in, context);
-    }
+  if (channel.role == Role::Chroma && s.chroma == Chroma::Copy) return in;
+  if (is_neutral(s, channel)) {
+    Channel neutral{in.width, in.height, std::vector<int>(in.sample.size(), 1 << (channel.depth - 1)), {}};
+    return in_regions(neutral, in, context);
   }
   if (alpha && channel.role != Role::Alpha) {
     context.alpha = *alpha;
@@ -961,6 +980,18 @@ bool is_mean(Mask mask) {
   const Convolution c = convolution_of(s);
   const std::vector<Real> &value = c.grids[0].value;
   return c.combine == Combine::Only && std::all_of(value.begin(), value.end(), [](Real v) { return v >= 0; });
+}
+
+Frame above_threshold(const FilterSettings &settings, const FrameLayout &layout, const Frame &result,
+                      const Frame &source) {
+  Frame out = result;
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++) {
+      const ChannelLayout &channel = layout.plane[p].channel[c];
+      if (is_neutral(settings, channel)) continue;
+      out.plane[p][c] = above_threshold(out.plane[p][c], source.plane[p][c], settings, max_sample(channel));
+    }
+  return out;
 }
 
 Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source, const Regions &regions) {

@@ -34,6 +34,10 @@ void write(const Frame &frame, const FrameLayout &layout, const FrameView &view)
 Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source,
              const Regions &regions = {});
 
+// The result of `filter` with a threshold, from its result without and its input.
+Frame above_threshold(const FilterSettings &settings, const FrameLayout &layout, const Frame &result,
+                      const Frame &source);
+
 // Whether results of a mask, with default settings, are one sum of samples with coefficients or weights of 0 or more.
 bool is_mean(Mask mask);
 

@@ -552,6 +552,11 @@ unsigned int differences_of_fields(unsigned int a, unsigned int b) {
   const auto x = fields_of<T>(a), y = fields_of<T>(b);
   return word_of(x < y ? y - x : x - y);
 }
+template <typename T>
+unsigned int greater_fields(unsigned int a, unsigned int b) {  // all bits of a field of a that is greater, else none
+  const auto x = fields_of<T>(a), y = fields_of<T>(b);
+  return word_of(x > y);
+}
 
 }  // namespace standin
 
@@ -563,9 +568,12 @@ STANDIN_FIELDS(__vminu2, uint16_t, standin::smaller_fields)
 STANDIN_FIELDS(__vmaxu2, uint16_t, standin::larger_fields)
 STANDIN_FIELDS(__vmins2, int16_t, standin::smaller_fields)
 STANDIN_FIELDS(__vmaxs2, int16_t, standin::larger_fields)
+STANDIN_FIELDS(__vabsdiffu2, uint16_t, standin::differences_of_fields)
+STANDIN_FIELDS(__vcmpgtu2, uint16_t, standin::greater_fields)
 STANDIN_FIELDS(__vminu4, uint8_t, standin::smaller_fields)
 STANDIN_FIELDS(__vmaxu4, uint8_t, standin::larger_fields)
 STANDIN_FIELDS(__vabsdiffu4, uint8_t, standin::differences_of_fields)
+STANDIN_FIELDS(__vcmpgtu4, uint8_t, standin::greater_fields)
 STANDIN_FIELDS(__vmins4, int8_t, standin::smaller_fields)
 STANDIN_FIELDS(__vmaxs4, int8_t, standin::larger_fields)
 #undef STANDIN_FIELDS

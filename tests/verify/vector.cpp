@@ -185,6 +185,8 @@ bool read_setting(FilterSettings &s, const std::string &key, const std::string &
     s.negative = to_enum<Negative>(value, negative_words());
   else if (key == "magnitude")
     s.magnitude = to_enum<Magnitude>(value, magnitude_words());
+  else if (key == "threshold")
+    s.threshold = to_number(value);
   else if (key == "iterations")
     s.iterations = to_integer(value);
   else if (key == "border")
@@ -265,6 +267,7 @@ std::string settings_text(const FilterSettings &s) {
   if (s.bias != d.bias) text += " bias=" + number(s.bias);
   if (s.negative != d.negative) text += " negative=" + word_of(s.negative, negative_words());
   if (s.magnitude != d.magnitude) text += " magnitude=" + word_of(s.magnitude, magnitude_words());
+  if (s.threshold != d.threshold) text += " threshold=" + number(s.threshold);
   if (s.iterations != d.iterations) text += " iterations=" + std::to_string(s.iterations);
   text += " border=" + word_of(s.border, border_words());
   if (s.chroma != d.chroma) text += " chroma=" + word_of(s.chroma, chroma_words());

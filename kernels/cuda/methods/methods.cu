@@ -23,7 +23,7 @@ struct Launch {
 };
 
 Launch choose_launch(Method method, const Pass &pass) {
-  switch (pass.op == Op::Difference ? Method::Constant : method) {
+  switch (pass.is_pointwise() ? Method::Constant : method) {
     case Method::Global:
       return {direct_kernel<true>, kBlockWidth, kBlockHeight};
     case Method::Constant:
@@ -84,16 +84,20 @@ void fill_mask(const Pass &pass, Method method, MaskParams &m) {
   if (pass.op == Op::Bilateral) fill_range(pass, m.range);
 }
 
-// The difference of frames that auto brings to dense planes.
-void launch_difference(const PassRun &run) {
-  FrameParams p = {};
+// A pointwise pass over frames that auto brings to dense planes.
+void launch_pointwise(const PassRun &run) {
+  PointwiseParams p = {};
   fill_frame(run, p);
+  const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
+  p.op = run.pass().op;
+  p.threshold = static_cast<uint32_t>(p.rounding[0].threshold) << sample.shift;
+  p.threshold *= run.plan.layout.plane[0].container == Container::U8 ? 0x01010101u : 0x10001u;
   const unsigned blocks = cut_tiles(p, TileCorners::Anywhere, [](const PartParams &part) {
     const int row_bytes = part.width * part.channels * (part.container == Container::U8 ? 1 : 2);
     return TileSize{kBlockWidth * kVectorBytes, row_bytes, kBlockHeight};
   });
-  const KernelLaunch<FrameParams> launch = {difference_kernel, blocks, dim3(kBlockWidth, kBlockHeight), 0};
-  enqueue(named(run, "difference"), launch, p);
+  const KernelLaunch<PointwiseParams> launch = {pointwise_kernel, blocks, dim3(kBlockWidth, kBlockHeight), 0};
+  enqueue(named(run, "pointwise"), launch, p);
   if (run.pass().keep_x || run.pass().keep_y) launch_restore(run);
 }
 
@@ -113,8 +117,8 @@ size_t method_bytes(const Plan &plan, const Pass &pass) {
 }
 
 void launch_method(const PassRun &run) {
-  if (run.pass().op == Op::Difference && run.plan.method == Method::Auto && run.plan.layout.uniform_dense())
-    return launch_difference(run);
+  if (run.pass().is_pointwise() && run.plan.method == Method::Auto && run.plan.layout.uniform_dense())
+    return launch_pointwise(run);
   if (run.pass().op == Op::Mosaic) return launch_mosaic_samples(run);
   if (run.pass().op == Op::Blur) return launch_blur_samples(run);
   if (run.pass().reads_alpha()) return launch_weighted_samples(run);

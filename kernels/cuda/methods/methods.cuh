@@ -45,10 +45,11 @@ __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m)
 #pragma unroll 1
       for (int x = x0; x < x0 + side; x++)
         make_sample(p, part, x, y, c, [&](const Rounding &rounding) -> int {
-          if (m.op == Op::Difference) {
+          if (m.op == Op::Difference || m.op == Op::Threshold) {
             const int from_x = min(x, part.width - 1), from_y = min(y, part.height - 1);
-            return max(0, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y) -
-                              ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(from_x, from_y));
+            return combine_samples(m.op, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y),
+                                   ChannelReader(part, part.operand, part.operand_pitch, c).at(from_x, from_y),
+                                   rounding);
           }
           return read_source(p, part, c, inside, [&](const auto &source) {
             return evaluate<std::decay_t<decltype(source)>::kUnroll>(
@@ -224,9 +225,23 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
   }
 }
 
-// Computes source - subtrahend, the last step of morphological gradients and hats, of dense planes whose addresses and
-// pitches are multiples of 16 bytes, a vector of 16 bytes for each thread. Borders are not kept.
-__global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(const __grid_constant__ FrameParams p) {
+// Parameters of the kernel of pointwise passes.
+struct PointwiseParams : FrameParams {
+  Op op;
+  uint32_t threshold;  // Op::Threshold: in both halves, or in each byte, as samples are stored
+};
+
+// The source where it differs from the operand by more than the threshold, else the operand, in each byte or half.
+__device__ inline uint32_t select_changed(bool bytes, uint32_t source, uint32_t operand, uint32_t threshold) {
+  const uint32_t changed = bytes ? __vcmpgtu4(__vabsdiffu4(source, operand), threshold)
+                                 : __vcmpgtu2(__vabsdiffu2(source, operand), threshold);
+  return (source & changed) | (operand & ~changed);
+}
+
+// A pointwise pass, see combine_samples(), over dense planes whose addresses and pitches are multiples of 16 bytes, a
+// vector of 16 bytes for each thread. Borders are not kept.
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
+    pointwise_kernel(const __grid_constant__ PointwiseParams p) {
   const Tile tile = locate_tile(p, kBlockHeight);
   const PartParams &part = tile.part;
   const bool bytes = part.container == Container::U8;
@@ -234,18 +249,19 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(c
   const int left = part.width * part.channels * (bytes ? 1 : 2) - first;
   if (left <= 0 || y >= part.height) return;
   const int period = word_period(bytes ? part.channels : 2);
-  uint32_t source[4] = {}, subtrahend[4] = {}, original[4] = {};
+  uint32_t source[4] = {}, operand[4] = {}, original[4] = {};
   load_bytes<4>(part.source + y * part.source_pitch + first, left, source);
-  load_bytes<4>(part.subtrahend + y * part.subtrahend_pitch + first, left, subtrahend);
+  load_bytes<4>(part.operand + y * part.operand_pitch + first, left, operand);
   if (part.has_unfiltered) load_bytes<4>(part.copy + y * part.copy_pitch + first, left, original);
   // Bits of 16-bit containers that are no samples' are 0 in results.
   const uint32_t samples =
       bytes ? 0xffffffffu : (((1u << part.channel[0].depth) - 1) << part.channel[0].shift) * 0x10001u;
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    const uint32_t a = source[i] & samples, b = subtrahend[i] & samples;
-    source[i] =
-        blend_channels(part, (bytes ? __vmaxu4(a, b) : __vmaxu2(a, b)) - b, original[i], (first / 4 + i) % period);
+    const uint32_t a = source[i] & samples, b = operand[i] & samples;
+    const uint32_t result = p.op == Op::Threshold ? select_changed(bytes, a, b, p.threshold)
+                                                  : (bytes ? __vmaxu4(a, b) : __vmaxu2(a, b)) - b;
+    source[i] = blend_channels(part, result, original[i], (first / 4 + i) % period);
   }
   store_bytes<4>(part.target + y * part.target_pitch + first, left, source);
 }

@@ -23,12 +23,8 @@ struct Composite {
 
 // Whether a pass from `index` on reads frame buffer `frame`.
 bool is_read(const Plan &plan, size_t index, int frame) {
-  for (; index < plan.passes.size(); index++) {
-    const Pass &pass = plan.passes[index];
-    if (pass.source == frame || pass.copy_source == frame || (pass.op == Op::Difference && pass.subtrahend == frame))
-      return true;
-  }
-  return false;
+  return std::any_of(plan.passes.begin() + static_cast<std::ptrdiff_t>(index), plan.passes.end(),
+                     [&](const Pass &pass) { return pass.reads(frame); });
 }
 
 bool may_leave_pixels(const Pass &pass) {
@@ -50,13 +46,13 @@ Composite find_composite(const PassQuery &query) {
 
   Composite kind;
   if (second.source == first.source) {
-    if (!third || !dilates || third->source != first.target || third->subtrahend != second.target) return {};
+    if (!third || !dilates || third->source != first.target || third->operand != second.target) return {};
     kind = {3, true, false};
   } else {
     if (second.source != first.target) return {};
     const int greater = dilates ? second.target : first.source, smaller = dilates ? first.source : second.target;
     kind = {2, false, false};
-    if (third && third->source == greater && third->subtrahend == smaller) kind = {3, false, true};
+    if (third && third->source == greater && third->operand == smaller) kind = {3, false, true};
   }
   // The frame buffer between the passes is not written, so no later pass may read it.
   if (is_read(plan, i + kind.passes, first.target)) return {};
