@@ -109,7 +109,7 @@ inline constexpr Named<Mask> kMaskNames[] = {
      "frame or region"},
     {Mask::Custom, "custom", "Mask of the property coefficients"},
     {Mask::Fill, "fill", "Every pixel, alpha included, becomes fill-color"},
-    {Mask::Bilateral, "bilateral", "Gaussian blur that keeps edges, by size, sigma and sigma-range"},
+    {Mask::Bilateral, "bilateral", "Gaussian blur that keeps edges, by size, size-y, shape, sigma and sigma-range"},
 };
 inline constexpr Named<Shape> kShapeNames[] = {
     {Shape::Rect, "rect", "Whole window"},

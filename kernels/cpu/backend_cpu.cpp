@@ -93,6 +93,7 @@ std::unique_ptr<Operation<T>> make_operation(const RowContext<T> &context) {
       return std::make_unique<MedianOp<T>>(context);
     case Op::Bilateral:
       if (pass.weighs_alpha) return std::make_unique<BilateralAlphaOp<T>>(context);
+      if (pass.bilateral->has_colours(context.job.part.plane)) return std::make_unique<BilateralRgbOp<T>>(context);
       return std::make_unique<BilateralOp<T>>(context);
     case Op::WeightedMean:
       if (pass.sum_bits < 32) return std::make_unique<WeightedOp<T, int32_t>>(context);
@@ -176,7 +177,13 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   // The windows of rows that are computed together have height() + kRowsAtATime - 1 rows. One more is kept, the row
   // that leaves.
   RowWindow<T> window(job, tile, scratch, has_window ? pass.height() + kRowsAtATime : 0);
-  const RowContext<T> context = {job, tile, window, scratch};
+  std::deque<OtherPlane<T>> others;
+  std::deque<Results<T>> other_results;
+  for (const Job *other : job.others) {
+    others.push_back({{*other, tile, scratch, pass.height() + kRowsAtATime}, nullptr});
+    other_results.emplace_back(*other, tile, scratch);
+  }
+  const RowContext<T> context = {job, tile, window, others, scratch};
   std::unique_ptr<Operation<T>> operation;
   if (job.filters()) operation = make_operation(context);
   int next = tile.y0 - pass.radius_y;  // the next row to enter
@@ -187,11 +194,14 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
       for (; has_window && next <= last + pass.radius_y; next++) {
         if (job.cancellation->requested()) return;
         window.enter(next);
+        for (OtherPlane<T> &other : others) other.window.enter(next);
         operation->enter(next);
       }
+      for (size_t i = 0; i < others.size(); i++) others[i].out = other_results[i].begin(y);
       operation->filter(y, results.begin(y));
     }
     results.end(y);
+    for (Results<T> &other : other_results) other.end(y);
   }
 }
 
@@ -391,6 +401,7 @@ class CpuBackend : public Backend {
         jobs.push_back(make_job((&pass)[n], part, n < pointwise ? &jobs.back() : nullptr));
       jobs.push_back(make_job(pass, part, pointwise ? &jobs.back() : nullptr));
       const PlaneLayout &layout = plan.layout.plane[part.plane];
+      if (pass.op == Op::Bilateral && join_colours(*pass.bilateral, jobs)) continue;
       if (pass.op == Op::Mosaic) {
         for (const JobTile &tile : mosaic_tiles((work ? work->mosaic() : mosaic_)[i], threads_))
           tasks.push_back({&jobs.back(), tile});
@@ -413,6 +424,18 @@ class CpuBackend : public Backend {
         run_tile<uint16_t>(job, tasks[i].tile, *scratch);
       scratch_.give_back(std::move(scratch));
     });
+  }
+
+  // Makes the last job one of the others of the job that filters its colour. Returns whether there is such a job.
+  static bool join_colours(const BilateralTables &tables, std::vector<Job> &jobs) {
+    const Job &last = jobs.back();
+    const int first = tables.colour[0].plane;
+    if (!tables.has_colours(last.part.plane) || last.part.plane == first) return false;
+    const auto leader = std::find_if(jobs.begin(), jobs.end(), [&](const Job &job) {
+      return job.part.plane == first && job.part.first_row == last.part.first_row;
+    });
+    leader->others.push_back(&last);
+    return true;
   }
 
   // Computes the coarse samples that the results of a part need.

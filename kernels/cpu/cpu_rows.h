@@ -76,6 +76,8 @@ struct Job {
   // The pointwise pass that gets the results as its source or operand, instead of the target; nullptr: none.
   const Job *pointwise;
   const CoarsePart *coarse;  // Blur
+  // Bilateral of RGB in a plane for each colour: the jobs of the other two planes, which have no tasks of their own.
+  std::vector<const Job *> others = {};
 
   bool has(Action wanted) const {  // whether any channel
     const Action *action = plan->action[part.plane];

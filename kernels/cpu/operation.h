@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <type_traits>
 
 #include "cpu/round_samples.h"
@@ -13,12 +14,20 @@ namespace cudaconv {
 // From this side on, windows use sums and extrema whose time does not depend on the size.
 constexpr int kLargeSide = 10;
 
+// A plane that is filtered together with another one, see Job::others: its window, and where its row of results goes.
+template <typename T>
+struct OtherPlane {
+  RowWindow<T> window;
+  T *out = nullptr;
+};
+
 // The pass, tile and rows of an operation.
 template <typename T>
 struct RowContext {
   const Job &job;
   const JobTile &tile;
   const RowWindow<T> &window;
+  const std::deque<OtherPlane<T>> &others;
   Scratch &scratch;
   const int channels = job.layout->channels, samples = tile.width() * channels;
 

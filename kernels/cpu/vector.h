@@ -81,11 +81,15 @@ constexpr int kMostInRing = 256;
 // The weight of the middle of a bilateral window.
 constexpr uint64_t kMiddleWeight = uint64_t{kBilateralOne} * kBilateralOne;
 
-// Pixels of a bilateral window at the same distance from its middle: in[k][s] is pixel k of window s.
+// Sums of differences of three bytes are less.
+constexpr int kByteDifferences = 3 * 256;
+
+// Pixels of a bilateral window at the same distance from its middle: in[k][s] is pixel k of window s. With RGB it is
+// colour k % 3 of pixel k / 3.
 template <typename T>
 struct BilateralRing {
   const T *const *in;
-  int count;
+  int count;       // of pixels
   uint32_t space;  // the weight of their distance
 };
 
@@ -93,7 +97,7 @@ struct BilateralRing {
 struct BilateralRange {
   const uint32_t *entry;
   int shift, last;
-  const uint32_t *weight;  // 8-bit samples: the weight of each difference
+  const uint32_t *weight;  // 8-bit samples: the weight of each difference, kByteDifferences of them
 };
 
 // Whether 16 bits hold all values on the way from a sum in the range to a sample; if so, fills in *result.
@@ -243,6 +247,21 @@ struct VectorLoops {
   using Bilateral = void(const BilateralRing<T> *rings, int count, const T *middle, const BilateralRange &range, T *out,
                          int n);
   Loops<Bilateral<uint8_t>, Bilateral<uint16_t>> bilateral;
+
+  // The same for RGB: middle[c] and out[c] are rows of colour c.
+  template <typename T>
+  using BilateralRgb = void(const BilateralRing<T> *rings, int count, const T *const *middle,
+                            const BilateralRange &range, T *const *out, int n);
+  Loops<BilateralRgb<uint8_t>, BilateralRgb<uint16_t>> bilateral_rgb;
+
+  // Splits pixels of three or four interleaved channels into a row for each channel, and the inverse. n: any number of
+  // pixels
+  template <typename T>
+  using Split = void(const T *in, int channels, T *const *out, int n);
+  Loops<Split<uint8_t>, Split<uint16_t>> split;
+  template <typename T>
+  using Join = void(const T *const *in, int channels, T *out, int n);
+  Loops<Join<uint8_t>, Join<uint16_t>> join;
 
   // subtract: out = max(a - b, 0). blend: out = b ? a : out, bit by bit.
   template <typename T>

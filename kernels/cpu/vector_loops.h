@@ -456,6 +456,48 @@ void blend_samples(const T *in, const T *mask, T *out, int n) {
   for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<T>((in[s] & mask[s]) | (out[s] & ~mask[s])); });
 }
 
+// Calls body(s) once for each of any number of pixels.
+template <typename Body>
+CUDACONV_INLINE inline void for_pixels(int n, Body body) {
+  const int whole = n / kVectorBlock * kVectorBlock;
+  for_blocks(whole, body);
+  for (int s = whole; s < n; s++) body(s);
+}
+
+template <typename T>
+void split_pixels(const T *in, int channels, T *const *out, int n) {
+  T *const a = out[0], *const b = out[1], *const c = out[2], *const d = out[3];
+  if (channels == 3)
+    return for_pixels(n, [=](int s) CUDACONV_INLINE {
+      a[s] = in[3 * s];
+      b[s] = in[3 * s + 1];
+      c[s] = in[3 * s + 2];
+    });
+  for_pixels(n, [=](int s) CUDACONV_INLINE {
+    a[s] = in[4 * s];
+    b[s] = in[4 * s + 1];
+    c[s] = in[4 * s + 2];
+    d[s] = in[4 * s + 3];
+  });
+}
+
+template <typename T>
+void join_pixels(const T *const *in, int channels, T *out, int n) {
+  const T *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
+  if (channels == 3)
+    return for_pixels(n, [=](int s) CUDACONV_INLINE {
+      out[3 * s] = a[s];
+      out[3 * s + 1] = b[s];
+      out[3 * s + 2] = c[s];
+    });
+  for_pixels(n, [=](int s) CUDACONV_INLINE {
+    out[4 * s] = a[s];
+    out[4 * s + 1] = b[s];
+    out[4 * s + 2] = c[s];
+    out[4 * s + 3] = d[s];
+  });
+}
+
 inline uint16_t swapped(uint16_t v) {
   return static_cast<uint16_t>(v << 8 | v >> 8);
 }
@@ -500,6 +542,9 @@ const VectorLoops kLoops = {CUDACONV_LEVEL,
                             count_column_samples,
                             median_of_columns,
                             CUDACONV_ALL(bilateral_of),
+                            CUDACONV_ALL(bilateral_rgb_of),
+                            CUDACONV_ALL(split_pixels),
+                            CUDACONV_ALL(join_pixels),
                             CUDACONV_ALL(subtract_samples),
                             CUDACONV_ALL(blend_samples),
                             CUDACONV_ALL(select_changed_samples),

@@ -19,7 +19,8 @@ Prepared prepare_element_chords(const PassQuery &query);    // other structuring
 Prepared prepare_element_runs(const PassQuery &query);      // larger ellipses and crosses
 Prepared prepare_median_network(const PassQuery &query);    // 7x7 to 15x15
 Prepared prepare_median_histogram(const PassQuery &query);  // larger
-Prepared prepare_bilateral(const PassQuery &query);         // without alpha
+Prepared prepare_bilateral(const PassQuery &query);         // square, without alpha
+Prepared prepare_bilateral_pixels(const PassQuery &query);  // other RGB without alpha
 Prepared prepare_separable9(const PassQuery &query);        // up to 9x9, 8-bit samples, rows of 16n bytes
 Prepared prepare_separable(const PassQuery &query);
 Prepared prepare_custom_blocks(const PassQuery &query);  // up to 17x15, 8-bit samples
@@ -51,7 +52,7 @@ const std::vector<Structure> &structures() {
       {"separable", kAllSix, {prepare_separable9, prepare_separable}},
       {"custom", kAllSix, {prepare_custom_blocks, prepare_custom_dense}},
       {"mean", kAny, {prepare_mean}},
-      {"bilateral", kAllSix, {prepare_bilateral}},
+      {"bilateral", kAllSix, {prepare_bilateral, prepare_bilateral_pixels}},
       {"long", kAllSix, {prepare_long_mma, prepare_long}},
   };
   return kStructures;

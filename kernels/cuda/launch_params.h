@@ -18,7 +18,7 @@ class PartArea;
 constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
 constexpr int kMaxMaskValues = 31 * 31;
 
-// The tables of Op::Bilateral; the channels of a frame have at most two depths.
+// The tables of Op::Bilateral, at most two: for two depths, or for colours and alpha.
 struct RangeParams {
   struct Table {
     int32_t max;                 // the largest sample of the depth that it is for
@@ -26,6 +26,7 @@ struct RangeParams {
   } table[2];
   uint32_t entry[2 * kMostRangeEntries];
 
+  // If the tables are for two depths.
   CUDACONV_HOST_DEVICE const Table &of_max(int max) const { return table[table[0].max != max]; }
   CUDACONV_HOST_DEVICE uint32_t weight(const Table &t, int difference) const {
     return range_weight(entry + t.first, t.shift, t.last, difference < 0 ? -difference : difference);
@@ -52,6 +53,7 @@ struct ChannelParams {
   Action action;
   uint8_t offset, shift, depth;
   uint8_t rounding;  // index in FrameParams::rounding
+  uint8_t range;     // Bilateral: index in RangeParams::table
   uint16_t fill, border_value;
 };
 

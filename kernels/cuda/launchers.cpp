@@ -125,7 +125,7 @@ void fill_range(const Pass &pass, RangeParams &range) {
   int tables = 0, first = 0;
   for (const RangeTable &table : pass.bilateral->range) {
     const int entries = static_cast<int>(table.entry.size());
-    range.table[tables++] = {(1 << table.depth) - 1, table.shift, first, entries - 1};
+    range.table[tables++] = {(1 << table.depth) - 1, table.shift, first, table.last()};
     std::copy(table.entry.begin(), table.entry.end(), range.entry + first);
     first += entries;
   }
@@ -160,8 +160,15 @@ void fill_frame(const PassQuery &query, FrameParams &p) {
       int r = 0;
       while (r < roundings && p.rounding[r].max != rounding.max) r++;
       if (r == roundings) p.rounding[roundings++] = rounding;
-      out.channel[c] = {plan.action[part.plane][c], channel.offset,           channel.shift,         channel.depth,
-                        static_cast<uint8_t>(r),    plan.fill[part.plane][c], layout.border_value[c]};
+      const uint8_t range = pass.bilateral ? pass.bilateral->table[part.plane][c] : 0;
+      out.channel[c] = {plan.action[part.plane][c],
+                        channel.offset,
+                        channel.shift,
+                        channel.depth,
+                        static_cast<uint8_t>(r),
+                        range,
+                        plan.fill[part.plane][c],
+                        layout.border_value[c]};
     }
     fill_words(out);
   }

@@ -84,9 +84,11 @@ inline PassRun named(PassRun run, const char *name) {
 // Enqueues any pass with the kernels of the plan's method. Pixels that border=keep keeps are copied.
 void launch_method(const PassRun &run);
 
-// Parts of launch_method(): mosaics, weighted means and bilaterals weighted by alpha, and wide Gaussians.
+// Parts of launch_method(): mosaics, weighted means and bilaterals weighted by alpha, bilaterals of RGB, and wide
+// Gaussians.
 void launch_mosaic_samples(const PassRun &run);
 void launch_weighted_samples(const PassRun &run);
+void launch_bilateral_pixels(const PassRun &run);
 void launch_blur_samples(const PassRun &run);
 
 // Bytes of scratch memory that launch_method() takes for a pass.

@@ -127,6 +127,8 @@ bool unpack_fields(const Plan &plan, UnpackedPlan &result) {
       dense.parts.push_back(part);
     }
   }
+  for (Pass &pass : dense.passes)
+    if (pass.bilateral) pass.bilateral = std::make_shared<BilateralTables>(pass.bilateral->spread());
   return true;
 }
 

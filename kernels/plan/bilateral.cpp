@@ -20,27 +20,59 @@ uint32_t weight(double squared_distance, double sigma) {
   return static_cast<uint32_t>(std::lround(kBilateralOne * std::exp(-squared_distance / twice_square)));
 }
 
-// Tables end at the largest difference or, if that comes first, at an entry that is 0.
-RangeTable make_range(int depth, double sigma_range) {
-  const int max = (1 << depth) - 1;
+// Tables end at the largest sum of differences or, if that comes first, at an entry that is 0.
+RangeTable make_range(int depth, int components, double sigma_range) {
+  const int max = (1 << depth) - 1, largest = components * max;
   const auto r = [&](double difference) { return weight(difference * difference, sigma_range * max); };
-  int end = max;  // the first difference that weighs 0, or the largest
-  for (int step = max / 2; step > 0; step /= 2)
+  int end = largest;  // the first difference that weighs 0, or the largest
+  for (int step = largest / 2; step > 0; step /= 2)
     while (end > step && r(end - step) == 0) end -= step;
   RangeTable table;
   table.depth = depth;
+  table.components = components;
   while (end >> table.shift >= kMostRangeEntries - 1) table.shift++;
-  for (int i = 0; i <= max >> table.shift && (i == 0 || table.entry.back() & 0xffff); i++) {
+  for (int i = 0; i <= largest >> table.shift && (i == 0 || table.entry.back() & 0xffff); i++) {
     const uint32_t here = r(std::ldexp(i, table.shift)), next = r(std::ldexp(i + 1, table.shift));
     table.entry.push_back(here | (here - next) << 16);
   }
   return table;
 }
 
+BilateralTables make_tables(const FrameLayout &layout, double sigma_range) {
+  BilateralTables tables;
+  int colours = 0;
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++)
+      if (layout.plane[p].channel[c].role == Role::Luma && colours < kColours) tables.colour[colours++] = {p, c};
+  tables.is_rgb = colours == kColours;
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++) {
+      const int depth = layout.plane[p].channel[c].depth, components = tables.is_colour(p, c) ? kColours : 1;
+      size_t i = 0;
+      while (i < tables.range.size() && (tables.range[i].depth != depth || tables.range[i].components != components))
+        i++;
+      if (i == tables.range.size()) tables.range.push_back(make_range(depth, components, sigma_range));
+      tables.table[p][c] = static_cast<uint8_t>(i);
+    }
+  return tables;
+}
+
 }  // namespace
 
-const RangeTable &BilateralTables::of_depth(int depth) const {
-  return *std::find_if(range.begin(), range.end(), [&](const RangeTable &table) { return table.depth == depth; });
+bool BilateralTables::is_colour(int plane, int channel) const {
+  return is_rgb && std::any_of(colour, colour + kColours,
+                               [&](const Place &place) { return place.plane == plane && place.channel == channel; });
+}
+
+bool BilateralTables::has_colours(int plane) const {
+  return is_rgb && std::any_of(colour, colour + kColours, [&](const Place &place) { return place.plane == plane; });
+}
+
+BilateralTables BilateralTables::spread() const {
+  BilateralTables tables = *this;
+  for (int c = 0; c < kMaxPlanes; c++) tables.table[c][0] = table[0][c];
+  for (Place &place : tables.colour) place = {place.channel, 0};
+  return tables;
 }
 
 void compile_bilateral(const FilterSettings &s, const FrameLayout &layout, Pass &pass) {
@@ -49,19 +81,13 @@ void compile_bilateral(const FilterSettings &s, const FrameLayout &layout, Pass 
   const BilateralWindow window = bilateral_window(s);
   pass.op = Op::Bilateral;
   pass.weighs_alpha = s.alpha == Alpha::Weighted && alpha_of(layout).plane >= 0;
-  pass.radius_x = pass.radius_y = window.side / 2;
-  for (int y = -pass.radius_y; y <= pass.radius_y; y++)
-    for (int x = -pass.radius_x; x <= pass.radius_x; x++)
-      pass.mask[0].value.push_back(static_cast<int32_t>(weight(x * x + y * y, window.sigma)));
-  auto tables = std::make_shared<BilateralTables>();
-  for (int p = 0; p < layout.planes; p++)
-    for (int c = 0; c < layout.plane[p].channels; c++) {
-      const int depth = layout.plane[p].channel[c].depth;
-      const auto same = [&](const RangeTable &table) { return table.depth == depth; };
-      if (std::none_of(tables->range.begin(), tables->range.end(), same))
-        tables->range.push_back(make_range(depth, s.sigma_range));
+  const int rx = pass.radius_x = window.size.width / 2, ry = pass.radius_y = window.size.height / 2;
+  for (int y = -ry; y <= ry; y++)
+    for (int x = -rx; x <= rx; x++) {
+      const bool member = !window.ellipse || x * x * ry * ry + y * y * rx * rx <= rx * rx * ry * ry;
+      pass.mask[0].value.push_back(member ? static_cast<int32_t>(weight(x * x + y * y, window.sigma)) : 0);
     }
-  pass.bilateral = std::move(tables);
+  pass.bilateral = std::make_shared<BilateralTables>(make_tables(layout, s.sigma_range));
 }
 
 }  // namespace cudaconv

@@ -3,11 +3,13 @@
 // Op::Bilateral: a Gaussian that keeps edges. p are the samples of a window, c is its middle sample. With
 // alpha=weighted a is the alpha of their pixels, otherwise 1. A result is
 //
-//   sum(s * r(p - c) * a * p) / sum(s * r(p - c) * a)
+//   sum(s * r(|p - c|) * a * p) / sum(s * r(|p - c|) * a)
 //
 // The weight s falls with the distance from the middle, r with the difference. Both are integers of 16 bits, so that
 // sums are exact in any order, and each quotient is rounded once. Where all weights of a window are 0, they count
 // without alpha.
+//
+// The colours of an RGB pixel have one weight: r of the sum of their three differences. Alpha has its own.
 //
 // Sums without alpha fit 64 bits: 31 * 31 * 65535^3 < 2^58.
 #pragma once
@@ -25,21 +27,39 @@ struct Pass;
 
 // The weight of the middle sample: the largest s and the largest r.
 constexpr int kBilateralOne = 65535;
-// The most entries of a table. Tables of samples up to 10 bits have an entry for each difference.
+// The most entries of a table. Tables of differences up to 1023 have an entry for each.
 constexpr int kMostRangeEntries = 1025;
 
-// The weights r of differences between samples of `depth` bits. Entry i is the pair of r(i * 2^shift), in its low half,
-// and how much less r((i + 1) * 2^shift) is, in its high half. Between the two, r is linear. If differences lie beyond
-// the table, its last entry is 0, and they weigh 0.
+// The weights r of sums of `components` differences between samples of `depth` bits. Entry i is the pair of
+// r(i * 2^shift), in its low half, and how much less r((i + 1) * 2^shift) is, in its high half. Between the two, r is
+// linear. If sums lie beyond the table, its last entry is 0, and they weigh 0.
 struct RangeTable {
-  int depth = 0, shift = 0;
+  int depth = 0, components = 1, shift = 0;
   std::vector<uint32_t> entry;
+
+  int last() const { return static_cast<int>(entry.size()) - 1; }
 };
 
-struct BilateralTables {
-  std::vector<RangeTable> range;  // one for each depth of the frame's samples
+constexpr int kColours = 3;  // of RGB
 
-  const RangeTable &of_depth(int depth) const;
+struct BilateralTables {
+  std::vector<RangeTable> range;                 // at most two
+  uint8_t table[kMaxPlanes][kMaxChannels] = {};  // index in `range` for each channel
+  // RGB: where the colours of a pixel are. They are in one plane, or each has a plane.
+  bool is_rgb = false;
+  struct Place {
+    int plane = 0, channel = 0;
+  } colour[kColours];
+
+  const RangeTable &of(int plane, int channel) const { return range[table[plane][channel]]; }
+  bool is_colour(int plane, int channel) const;
+  // Whether a plane has colours, and whether other planes have more of them.
+  bool has_colours(int plane) const;
+  bool is_planar() const { return is_rgb && colour[0].plane != colour[1].plane; }
+  // The table of the colours of RGB.
+  const RangeTable &of_colours() const { return of(colour[0].plane, colour[0].channel); }
+  // The tables for a frame in which channel c of plane 0 has become channel 0 of plane c.
+  BilateralTables spread() const;
 };
 
 // r of a difference, which is 0 or more, by the `last + 1` entries of a table.

@@ -237,8 +237,8 @@ bool is_morphology(Mask mask, Shape) {
   return mask_kind(mask) == MaskKind::Morphology;
 }
 bool has_size(Mask mask, Shape shape) {
-  return mask == Mask::Box || mask == Mask::Median || mask == Mask::Mosaic || mask_has_size_from_sigma(mask) ||
-         (is_morphology(mask, shape) && shape != Shape::Custom);
+  return mask == Mask::Box || mask == Mask::Median || mask == Mask::Mosaic || mask == Mask::Bilateral ||
+         mask_has_size_from_sigma(mask) || (is_morphology(mask, shape) && shape != Shape::Custom);
 }
 bool is_sum(Mask mask, Shape) {
   const MaskKind kind = mask_kind(mask);
@@ -250,17 +250,17 @@ const struct {
   const char *property;
   bool (*uses)(Mask mask, Shape shape);
 } kUsage[] = {
-    {"size", [](Mask mask, Shape shape) { return mask == Mask::Bilateral || has_size(mask, shape); }},
-    {"size-y", has_size},
-    {"sigma", has_sigma},
     {"sigma-y", [](Mask mask, Shape) { return mask_has_size_from_sigma(mask); }},
+    {"sigma", has_sigma},
+    {"size", has_size},
+    {"size-y", has_size},
     {"sigma-range", [](Mask mask, Shape) { return mask == Mask::Bilateral; }},
     {"amount", [](Mask mask, Shape) { return mask == Mask::Unsharp; }},
     {"coefficients",
      [](Mask mask, Shape shape) {
        return mask == Mask::Custom || (is_morphology(mask, shape) && shape == Shape::Custom);
      }},
-    {"shape", is_morphology},
+    {"shape", [](Mask mask, Shape shape) { return mask == Mask::Bilateral || is_morphology(mask, shape); }},
     {"divisor", [](Mask mask, Shape shape) { return is_sum(mask, shape) && mask != Mask::Unsharp; }},
     {"bias", is_sum},
     {"negative", is_sum},
@@ -331,10 +331,8 @@ WindowSize window_size_of(const FilterSettings &s) {
       return checked_size(s, 3, kMedianLimits);
     case MaskKind::Mosaic:
       return checked_size(s, 16, kBlockLimits);
-    case MaskKind::Bilateral: {
-      const int side = bilateral_window(s).side;
-      return {side, side};
-    }
+    case MaskKind::Bilateral:
+      return bilateral_window(s).size;
     default:
       return checked_size(s, 5, kSumLimits);
   }
@@ -342,11 +340,17 @@ WindowSize window_size_of(const FilterSettings &s) {
 
 BilateralWindow bilateral_window(const FilterSettings &s) {
   check_sigma("sigma", s.sigma, kAutoSigma, "automatic");
-  const int side = s.size ? s.size : 5;
-  if (side < kLeastBilateral || side > kLargestBilateral || side % 2 == 0)
-    refuse("size=" + std::to_string(side) + " does not suit mask=" + mask_nick(s.mask) + ": it must be odd, " +
-           std::to_string(kLeastBilateral) + " to " + std::to_string(kLargestBilateral));
-  return {side, s.sigma == kAutoSigma ? auto_sigma(side) : s.sigma};
+  const auto checked = [&](const char *property, int side, int least) {
+    if (side >= least && side <= kLargestBilateral && side % 2) return side;
+    refuse(std::string(property) + "=" + std::to_string(side) + " does not suit mask=" + mask_nick(s.mask) +
+           ": it must be odd, " + std::to_string(least) + " to " + std::to_string(kLargestBilateral));
+  };
+  const int width = checked("size", s.size ? s.size : 5, kLeastBilateral);
+  const int height = s.size_y ? checked("size-y", s.size_y, 1) : width;
+  if (s.shape != Shape::Rect && s.shape != Shape::Ellipse)
+    refuse(std::string("shape=") + nick_of(kShapeNames, s.shape) + " does not suit mask=" + mask_nick(s.mask) +
+           "; use shape=rect or shape=ellipse");
+  return {{width, height}, s.sigma == kAutoSigma ? auto_sigma(width) : s.sigma, s.shape == Shape::Ellipse};
 }
 
 Sigmas sigmas_of(const FilterSettings &s) {

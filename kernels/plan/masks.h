@@ -65,11 +65,12 @@ struct Window {
 // For MaskKind::Morphology. Throws Error{Settings}.
 Window window_of(const FilterSettings &settings);
 
-// For MaskKind::Bilateral: the side of the window, and the standard deviation of distances in pixels; 0: none. Throws
+// For MaskKind::Bilateral: the window, and the standard deviation of distances in pixels; 0: none. Throws
 // Error{Settings}.
 struct BilateralWindow {
-  int side;
+  WindowSize size;
   double sigma;
+  bool ellipse;  // only pixels whose centre is in the ellipse inscribed in the window, or on it
 };
 BilateralWindow bilateral_window(const FilterSettings &settings);
 

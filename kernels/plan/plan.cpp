@@ -285,7 +285,8 @@ class Builder {
   }
 
   static bool can(Method method, const Pass &pass) {
-    if (pass.op == Op::Mosaic || pass.reads_alpha()) return method == Method::Auto || method == Method::Constant;
+    if (pass.op == Op::Mosaic || pass.reads_alpha() || pass.reads_colours())
+      return method == Method::Auto || method == Method::Constant;
     // A blur through a smaller frame reads the same samples with every method.
     if (pass.op == Op::Blur) return method != Method::Cascade;
     if (pass.op == Op::Linear && std::max(pass.width(), pass.height()) > kLargestOfMethods)
@@ -318,6 +319,7 @@ class Builder {
         why = ": its window has " + std::to_string(pass.width()) + "x" + std::to_string(pass.height()) +
               " pixels, methods other than auto take at most " + std::to_string(kLargestOfMethods);
     if (s_.method == Method::Cascade) why = ": it needs dilate or erode of size 5 with shape=rect";
+    if (plan_->passes[0].reads_colours()) why = " of RGB";
     if (plan_->passes[0].reads_alpha()) why = " with alpha=weighted";
     refuse(std::string("method=") + method_nick(s_.method) + " does not support mask=" + mask_nick(s_.mask) + why +
            "; use method=" + able);

@@ -122,6 +122,8 @@ struct Pass {
 
   // Whether the pass reads the alpha of other pixels to filter colours.
   bool reads_alpha() const { return op == Op::WeightedMean || weighs_alpha; }
+  // Whether the colours of a pixel have one weight, so that each is filtered by all.
+  bool reads_colours() const { return op == Op::Bilateral && bilateral->is_rgb; }
 
   int width() const { return 2 * radius_x + 1; }
   int height() const { return 2 * radius_y + 1; }
@@ -162,6 +164,13 @@ struct Plan {
   };
   std::vector<Part> parts;
 };
+
+// The index of the part of a plane that has the same field as `part`.
+inline size_t part_of_plane(const Plan &plan, int plane, const Plan::Part &part) {
+  size_t i = 0;
+  while (i < plan.parts.size() && (plan.parts[i].plane != plane || plan.parts[i].first_row != part.first_row)) i++;
+  return i;
+}
 
 // Row 0 of a part of a frame, and the pitch from row to row of the part.
 inline PlaneView part_of(const FrameView &frame, const Plan &plan, const Plan::Part &part) {

@@ -278,11 +278,7 @@ bool makes_mean_bytes(const Plan &plan, const Pass &pass) {
 }
 
 size_t alpha_part(const Plan &plan, const Plan::Part &part) {
-  const int plane = alpha_of(plan.layout).plane;
-  const auto found = std::find_if(plan.parts.begin(), plan.parts.end(), [&](const Plan::Part &p) {
-    return p.plane == plane && p.first_row == part.first_row;
-  });
-  return static_cast<size_t>(found - plan.parts.begin());
+  return part_of_plane(plan, alpha_of(plan.layout).plane, part);
 }
 
 AlphaGrid alpha_grid(const Plan &plan, const Plan::Part &part) {

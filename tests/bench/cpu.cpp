@@ -254,16 +254,18 @@ std::vector<Case> cases() {
     return s;
   };
   const auto numbered = [](const char *name, int size) { return std::string(name) + " " + std::to_string(size); };
-  // OpenCV excludes the corners of the window, and for three channels compares pixels by the sum of their differences.
-  for (int size : {3, 5, 9, 15, 31}) {
-    add(
-        numbered("bilateral", size), settings(Mask::Bilateral, size),
-        [=](const cv::Mat &in, cv::Mat &out) {
-          cv::bilateralFilter(in, out, size, 0.1 * 255, sigma_of(size), cv::BORDER_REPLICATE);
-        },
-        -1);
-    list.back().three = true;
-  }
+  // OpenCV's window is a disc, as that of shape=ellipse.
+  for (const bool disc : {false, true})
+    for (int size : {3, 5, 9, 15, 31}) {
+      add(
+          numbered("bilateral", size) + (disc ? " ellipse" : ""),
+          disc ? shaped(Mask::Bilateral, size, Shape::Ellipse) : settings(Mask::Bilateral, size),
+          [=](const cv::Mat &in, cv::Mat &out) {
+            cv::bilateralFilter(in, out, size, 0.1 * 255, sigma_of(size), cv::BORDER_REPLICATE);
+          },
+          disc ? 1 : -1);
+      list.back().three = true;
+    }
   const std::vector<float> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
 
   for (int size : {3, 5, 7, 15, 31, 63, 127}) add_deep(numbered("box", size), settings(Mask::Box, size), box(size), 1);

@@ -285,9 +285,9 @@ void compare_mosaics(Comparison &comparison) {
     }
 }
 
-// Small sizes have loops of their own, others share one.
+// Small sizes have loops of their own, others share one. RGB has one weight for each pixel.
 void compare_bilaterals(Comparison &comparison) {
-  for (const char *format : {"GRAY8", "RGB", "RGBA", "NV12", "P010_10LE"})
+  for (const char *format : {"GRAY8", "RGB", "RGBA", "ARGB", "GBR", "GBRA", "ARGB64", "GBR_10BE", "NV12", "P010_10LE"})
     for (const int size : {3, 5, 7, 9, 11, 31}) {
       FilterSettings s;
       s.mask = Mask::Bilateral;
@@ -295,6 +295,12 @@ void compare_bilaterals(Comparison &comparison) {
       s.sigma = size / 3.0;
       s.sigma_range = 0.3;
       s.chroma = Chroma::Filter;
+      comparison.run(s, format, 70, 36);
+      s.shape = Shape::Ellipse;
+      s.sigma_range = 1;  // differences of all sizes have a weight
+      s.alpha = Alpha::Filter;
+      comparison.run(s, format, 70, 36);
+      s.size_y = 5;
       comparison.run(s, format, 70, 36);
     }
 }

@@ -113,6 +113,7 @@ void add_weighted(std::vector<FilterSettings> &list) {
   add(Mask::Gauss5, [](FilterSettings &s) { s.threshold = 0.1, s.iterations = 2; });
   for (int size : {3, 9, 31}) add(Mask::Bilateral, [&](FilterSettings &s) { s.size = size, s.sigma_range = 0.3; });
   add(Mask::Bilateral, [](FilterSettings &s) { s.sigma = 2, s.iterations = 2; });
+  add(Mask::Bilateral, [](FilterSettings &s) { s.size = 7, s.size_y = 3, s.shape = Shape::Ellipse; });
   const auto custom = [&](int width, int height, auto value, double divisor) {
     Coefficients c = coefficients(width, height, {});
     for (int i = 0; i < width * height; i++) c.value.push_back(value(i * 7919 % 101));
@@ -328,6 +329,11 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Bilateral, size(31), sigma(250), range(0.05));
   add(Mask::Bilateral, size(9), sigma(0.1));
   add(Mask::Bilateral, size(7), sigma(3), range(0.2), times(3));
+  for (int side : {3, 5, 7, 9, 15, 31}) add(Mask::Bilateral, size(side), shape(Shape::Ellipse), range(0.2));
+  const auto size_y = [](int v) { return [=](FilterSettings &s) { s.size_y = v; }; };
+  add(Mask::Bilateral, size(9), size_y(3));
+  add(Mask::Bilateral, size(3), size_y(31), shape(Shape::Ellipse));
+  add(Mask::Bilateral, size(31), size_y(1));
   add(Mask::Custom, coefs(coefficients(1, 1, {3})));
   add(Mask::Custom, coefs(integers(3, 3, 9)));
   add(Mask::Custom, coefs(integers(9, 1, 5)), divisor(3));
@@ -722,7 +728,8 @@ Case Cases::at_random(uint64_t number) const {
   }
   if (s.mask == Mask::Bilateral) {
     s.size = pick(random, {0, 3, 5, 7, 9, 15, 3 + 2 * static_cast<int>(random() % 15)});
-    s.size_y = 0;
+    if (s.size_y) s.size_y = pick(random, {1, 3, 5, 7, 9, 15, 31});
+    s.shape = pick(random, {Shape::Rect, Shape::Rect, Shape::Ellipse});
     s.sigma_y = kSigmaYAsX;
     s.sigma_range = pick(random, {0.1, 0.02, uniform(random, 0.001, 1)});
   } else if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) {

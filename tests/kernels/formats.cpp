@@ -51,6 +51,13 @@ FrameLayout frame(std::initializer_list<PlaneLayout> planes) {
   return f;
 }
 
+// Red, green and blue in a plane each, and alpha in a fourth one.
+FrameLayout planar_rgb(int w, int h, Depth depth, bool alpha = false) {
+  FrameLayout f = frame({plane(w, h, 0, depth, {Y}), plane(w, h, 1, depth, {Y}), plane(w, h, 2, depth, {Y})});
+  if (alpha) f.plane[f.planes++] = plane(w, h, 3, depth, {A});
+  return f;
+}
+
 // A plane of chroma at half the width (sub_x = 1), half the height (sub_y = 1), or both.
 PlaneLayout chroma_plane(int w, int h, int sub_x, int sub_y, int memory_plane, Depth depth,
                          std::initializer_list<Role> roles) {
@@ -165,6 +172,11 @@ const std::vector<Format> &formats() {
          f.plane[f.planes++] = plane(w, h, 3, kLow12, {A});
          return f;
        }},
+      {"GBR", [](int w, int h) { return planar_rgb(w, h, k8); }},
+      {"GBRA", [](int w, int h) { return planar_rgb(w, h, k8, true); }},
+      {"GBR_10BE", [](int w, int h) { return planar_rgb(w, h, kLow10BE); }},
+      {"GBRA_12LE", [](int w, int h) { return planar_rgb(w, h, kLow12, true); }},
+      {"GBR_12LE", [](int w, int h) { return planar_rgb(w, h, kLow12); }},
   };
   return list;
 }

@@ -340,6 +340,10 @@ struct Context {
   Mosaic mosaic;
   Channel alpha;  // alpha of the frame or field, with alpha=weighted; empty: samples have no weights
   int alpha_sub_x = 0, alpha_sub_y = 0, alpha_border = 0;
+  // The colours of RGB whose differences a bilateral adds, and which of them the channel is; empty: it is alone.
+  std::vector<Channel> colours;
+  std::vector<int> colours_border;
+  size_t colour = 0;
 };
 
 // The samples of a channel and, by the border mode, the samples outside it.
@@ -669,8 +673,13 @@ Channel bilateral(const Channel &in, const Context &context) {
   Channel weights;
   const bool weighted = !context.alpha.sample.empty();
   if (weighted) weights = weights_of(context.alpha, in.width, in.height, context.alpha_sub_x, context.alpha_sub_y);
-  Channel out = bilateral(in, weighted ? &weights : nullptr,
-                          bilateral_mask(context.settings, depth, context.border_value, context.alpha_border));
+  std::vector<const Channel *> channels;
+  for (const Channel &colour : context.colours) channels.push_back(&colour);
+  if (channels.empty()) channels.push_back(&in);
+  const std::vector<int> border =
+      context.colours.empty() ? std::vector<int>{context.border_value} : context.colours_border;
+  Channel out = bilateral(channels, weighted ? &weights : nullptr,
+                          bilateral_mask(context.settings, depth, border, context.alpha_border))[context.colour];
   out.real.clear();
   return out;
 }
@@ -862,10 +871,16 @@ Channel filter_interlaced(const Channel &in, Context context, const Regions &reg
   Channel field[2], alpha[2];
   split(in, field);
   split(context.alpha, alpha);
+  const std::vector<Channel> colours = context.colours;
   for (int k = 0; k < 2; k++) {
     context.filtered = [&](int x, int y) { return is_filtered(regions, columns, rows, plane, true, k, x, y); };
     context.mosaic.first_row = k;
     context.alpha = alpha[k];
+    for (size_t i = 0; i < colours.size(); i++) {
+      Channel of_field[2];
+      split(colours[i], of_field);
+      context.colours[i] = of_field[k];
+    }
     field[k] = filter_field(field[k], context);
   }
   Channel out{in.width, in.height, {}, {}};
@@ -926,16 +941,31 @@ int border_alpha(const FrameLayout &layout) {
   return 0;
 }
 
+bool adds_differences(const FilterSettings &s, const FrameLayout &layout) {
+  return s.mask == Mask::Bilateral && is_rgb(layout);
+}
+
+void add_colours(const FrameLayout &layout, const Frame &frame, int plane, int channel, Context &context) {
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++) {
+      if (layout.plane[p].channel[c].role != Role::Luma) continue;
+      if (p == plane && c == channel) context.colour = context.colours.size();
+      context.colours.push_back(frame.plane[p][c]);
+      context.colours_border.push_back(layout.plane[p].border_value[c]);
+    }
+}
+
 // `alpha`: the weights of colours; nullptr: no weights.
-Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p, int c, const Channel &in,
+Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p, int c, const Frame &frame,
                        const Channel *alpha, const Regions &regions) {
+  const Channel &in = frame.plane[p][c];
   const PlaneLayout &plane = layout.plane[p];
   const ChannelLayout &channel = plane.channel[c];
   const bool fills = s.mask == Mask::Fill;
   if (s.mask == Mask::Identity || (channel.role == Role::Padding && !fills)) return in;
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy && !fills) return in;
   if (channel.role == Role::Luma && s.luma == Luma::Copy && !is_rgb(layout) && !fills) return in;
-  Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}};
+  Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}, 0, 0, 0, {}, {}, 0};
   // The size of the frame is the size of its planes that are not subsampled.
   int columns = 0, rows = 0;
   for (int i = 0; i < layout.planes; i++) {
@@ -966,6 +996,7 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
     context.alpha_sub_y = plane.sub_y;
     context.alpha_border = border_alpha(layout);
   }
+  if (adds_differences(s, layout) && channel.role == Role::Luma) add_colours(layout, frame, p, c, context);
   return layout.interlaced ? filter_interlaced(in, context, regions, columns, rows, plane) : filter_field(in, context);
 }
 
@@ -1002,16 +1033,16 @@ Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Fr
     return nullptr;
   };
   const bool weighted = takes_weights(settings) && alpha_of(source);
-  // Colours of each iteration need the alpha of the iteration before.
+  // Colours of each iteration need the alpha, or the other colours, of the iteration before.
+  const bool together = weighted || adds_differences(settings, layout);
   FilterSettings once = settings;
-  if (weighted) once.iterations = 1;
+  if (together) once.iterations = 1;
   Frame in = source, out;
-  for (int i = 0; i < (weighted ? settings.iterations : 1); i++) {
+  for (int i = 0; i < (together ? settings.iterations : 1); i++) {
     out = {};
     for (int p = 0; p < layout.planes; p++)
       for (int c = 0; c < layout.plane[p].channels; c++)
-        out.plane[p].push_back(
-            filter_channel(once, layout, p, c, in.plane[p][c], weighted ? alpha_of(in) : nullptr, regions));
+        out.plane[p].push_back(filter_channel(once, layout, p, c, in, weighted ? alpha_of(in) : nullptr, regions));
     in = out;
   }
   return out;

@@ -350,6 +350,15 @@ constexpr const char *kNearWindows[] = {
     "mask=unsharp amount=1.5 sigma=3 sigma-y=0",
 };
 
+constexpr const char *kBilateralWindows[] = {
+    "mask=bilateral shape=ellipse",
+    "mask=bilateral size=9 shape=ellipse sigma-range=0.3",
+    "mask=bilateral size=31 shape=ellipse",
+    "mask=bilateral size=9 size-y=3",
+    "mask=bilateral size=3 size-y=31 sigma-range=1",
+    "mask=bilateral size=7 size-y=15 shape=ellipse alpha=weighted",
+};
+
 // Masks that are not in the lines above.
 std::vector<FilterSettings> others() {
   std::vector<FilterSettings> list;
@@ -376,12 +385,16 @@ std::vector<FilterSettings> variants(bool exact) {
   return list;
 }
 
-bool has_alpha(const std::string &format) {
+int channels_of(const std::string &format, Role role) {
   const FrameLayout layout = layout_of(format, 1, 1);
+  int count = 0;
   for (int p = 0; p < layout.planes; p++)
-    for (int c = 0; c < layout.plane[p].channels; c++)
-      if (layout.plane[p].channel[c].role == Role::Alpha) return true;
-  return false;
+    for (int c = 0; c < layout.plane[p].channels; c++) count += layout.plane[p].channel[c].role == role;
+  return count;
+}
+
+bool has_alpha(const std::string &format) {
+  return channels_of(format, Role::Alpha) > 0;
 }
 
 int side_of(const FilterSettings &s) {
@@ -476,6 +489,8 @@ Vector make_case(const FilterSettings &settings, Border border, uint64_t number,
   if (!weighted && filter_alpha) v.settings.alpha = Alpha::Filter;
   v.settings.method = draw_method(random, v.settings);
   if (settings.mask == Mask::Mosaic || side_of(settings) > 31) v.settings.method = Method::Auto;
+  const bool of_rgb = settings.mask == Mask::Bilateral && channels_of(v.format, Role::Luma) > 1;
+  if (of_rgb && v.settings.method != Method::Auto) v.settings.method = Method::Constant;
   v.interlaced = random() % 6 == 0;
   draw_regions(random, v);
   v.on_device = random() % 3 == 0;
@@ -503,6 +518,7 @@ std::vector<Vector> make_cases() {
   };
   add_lines(kExactWindows, true);
   add_lines(kNearWindows, false);
+  add_lines(kBilateralWindows, true);
   return cases;
 }
 

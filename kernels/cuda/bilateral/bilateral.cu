@@ -32,20 +32,38 @@ void fill_rings(const Pass &pass, TileParams &p) {
 template <typename Windows>
 KernelLaunch<TileParams> launch_of(const Pass &pass, int step, TileParams &p) {
   p.tile = make_u8x4_tile(kWidth, kHeight, pass.radius_x, pass.radius_y, step);
-  const size_t bytes = Windows::Table::kBytes + sizeof(uint32_t) * (kHeight + 2 * pass.radius_y) * p.tile.whole_row();
+  const size_t bytes = static_cast<size_t>(Windows::Table::bytes(p)) +
+                       sizeof(uint32_t) * (kHeight + 2 * pass.radius_y) * p.tile.whole_row();
   if (bytes > current_limits().block_bytes) return {};
   fill_rings(pass, p);
   return {tile_kernel<Windows>, cut_u8x4_tiles(p, p.tile), kThreads, bytes};
 }
 
+// Pixels of RGB of three or four bytes. Alpha is not filtered.
+KernelLaunch<TileParams> choose_rgb(const PassQuery &query, TileParams &p) {
+  const BilateralTables &tables = *query.pass().bilateral;
+  p.first_colour = tables.colour[0].channel;
+  for (int c = 0; c < query.plan.layout.plane[0].channels; c++) {
+    const bool is_colour = c >= p.first_colour && c < p.first_colour + kColours;
+    if (tables.is_colour(0, c) != is_colour) return {};
+    if (!is_colour && query.plan.action[0][c] == Action::Filter) return {};
+  }
+  for (int i = 0; i <= p.last; i++) p.entry[i] = range_weight(tables.of_colours().entry.data(), 0, p.last, i);
+  return launch_of<PixelWindow>(query.pass(), 1, p);
+}
+
 KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_u8x4s(query, p);
-  if (pass.op != Op::Bilateral || pass.weighs_alpha || !step || pass.copy_source != pass.source) return {};
+  if (pass.op != Op::Bilateral || pass.weighs_alpha || !step || pass.copy_source != pass.source ||
+      pass.radius_x != pass.radius_y)
+    return {};
+  const BilateralTables &tables = *pass.bilateral;
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
-  const RangeTable &table = pass.bilateral->of_depth(sample.depth);
+  const RangeTable &table = tables.is_rgb ? tables.of_colours() : tables.of(0, 0);
   p.shift = table.shift;
-  p.last = static_cast<int>(table.entry.size()) - 1;
+  p.last = table.last();
+  if (tables.is_rgb) return p.sample_bits || tables.is_planar() ? KernelLaunch<TileParams>{} : choose_rgb(query, p);
   if (!p.sample_bits) {
     for (int i = 0; i < 256; i++) p.entry[i] = range_weight(table.entry.data(), table.shift, p.last, i);
     const bool three = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) {

@@ -18,6 +18,10 @@
 // It grows by 128 with a sample. One instruction picks the sample and makes the address: the dot product of a u8x4 and
 // four bytes, one of them 128 and the others 0. With 16-bit samples all lanes share a table. Up to 10 bits it is a
 // table like this one; deeper samples interpolate, and the sums of products have 64 bits.
+//
+// The colours of a pixel of RGB have one weight, so a u8x4 is one window. The byte address of the weight of a sum of
+// differences i is 128 * i + 4 * l: the dot product of the bytes' differences with four bytes, 128 for each colour and
+// 0 for what is no colour.
 #pragma once
 
 #include "cuda/device/rounded_means.cuh"
@@ -43,6 +47,7 @@ struct TileParams : U8x4Params {
   uint32_t pick[4];                                 // 128 in each of the four bytes
   uint32_t entry[kMostRangeEntries];                // 8-bit samples: the weight of each difference; else see RangeTable
   int32_t shift, last;                              // of the table
+  int32_t first_colour;                             // RGB: the byte of the first colour, 0 or 1
   int32_t sample_shift, max;                        // 16-bit samples: their position and the largest
 };
 
@@ -77,7 +82,7 @@ __device__ inline uint32_t load_shared([[maybe_unused]] const uint8_t *memory, u
 // The weights of differences of bytes, for this lane.
 class LaneTable {
  public:
-  static constexpr int kBytes = 512 * 128;
+  __host__ __device__ static constexpr int bytes(const TileParams &) { return 512 * 128; }
 
   // All threads of the block fill the tables; before they read them they have to synchronise.
   __device__ static void fill(const TileParams &p, uint8_t *memory) {
@@ -116,6 +121,7 @@ class ByteWindows {
  public:
   using Table = LaneTable;
   static constexpr bool kFixed = true;  // whether for add_fixed_rings()
+  static constexpr bool kSixteen = false;
 
   __device__ ByteWindows(const LaneTable &table, uint32_t middle) : table_(table) {
 #pragma unroll
@@ -159,6 +165,84 @@ class ByteWindows {
   uint64_t d_[4], n_[4];
 };
 
+// The weights of sums of differences of a pixel's colours, for this lane.
+class PixelTable {
+ public:
+  __host__ __device__ static int bytes(const TileParams &p) { return 128 * (p.last + 1); }
+
+  __device__ static void fill(const TileParams &p, uint8_t *memory) {
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    for (int i = warp; i <= p.last; i += Tuning::kWarps)
+      *reinterpret_cast<uint32_t *>(memory + 128 * i + 4 * lane) = p.entry[i];
+  }
+
+  __device__ PixelTable(const TileParams &p, const uint8_t *memory)
+      : memory_(memory),
+        first_colour_(p.first_colour),
+        pick_(0x808080u << 8 * p.first_colour),
+        begin_(shared_address(memory, memory + threadIdx.x % 32 * 4)),
+        end_(begin_ + 128 * static_cast<uint32_t>(p.last)) {}
+
+  // Sums beyond the table have the weight of its last entry, which is 0.
+  __device__ uint32_t at(uint32_t pixel, uint32_t middle) const {
+    return load_shared(memory_, min(__dp4a(__vabsdiffu4(pixel, middle), pick_, begin_), end_));
+  }
+  __device__ int first_colour() const { return first_colour_; }
+
+ private:
+  const uint8_t *memory_;
+  const int first_colour_;
+  const uint32_t pick_, begin_, end_;
+};
+
+// The window around a pixel of RGB.
+class PixelWindow {
+ public:
+  using Table = PixelTable;
+  static constexpr bool kFixed = true;
+  static constexpr bool kSixteen = false;
+
+  __device__ PixelWindow(const PixelTable &table, uint32_t middle)
+      : table_(table), middle_(middle), first_(8 * table.first_colour()) {
+#pragma unroll
+    for (int k = 0; k < kColours; k++) n_[k] = d_ * (middle >> (first_ + 8 * k) & 0xff);
+  }
+
+  // Adds two pixels of the current ring.
+  __device__ void add(uint32_t first, uint32_t second) {
+    const uint32_t of_first = table_.at(first, middle_), of_second = table_.at(second, middle_);
+    const uint32_t both = __byte_perm(of_first, of_second, 0x5410);
+    first >>= first_;
+    second >>= first_;
+    const uint32_t low = __byte_perm(first, second, 0x5140), high = __byte_perm(first, second, 0x7362);
+    products_[0] = __dp2a_lo(both, low, products_[0]);
+    products_[1] = __dp2a_hi(both, low, products_[1]);
+    products_[2] = __dp2a_lo(both, high, products_[2]);
+    weights_ += of_first + of_second;
+  }
+
+  __device__ void end_ring(uint32_t space) {
+    d_ += uint64_t{space} * weights_;
+#pragma unroll
+    for (int k = 0; k < kColours; k++) {
+      n_[k] += uint64_t{space} * products_[k];
+      products_[k] = 0;
+    }
+    weights_ = 0;
+  }
+
+  __device__ uint32_t results() const {
+    return rounded_means({n_[0], n_[1], n_[2], 0}, {d_, d_, d_, d_}) << first_;
+  }
+
+ private:
+  const PixelTable &table_;
+  const uint32_t middle_;
+  const int first_;                                 // bit
+  uint32_t weights_ = 0, products_[kColours] = {};  // of the current ring
+  uint64_t d_ = uint64_t{kBilateralOne} * kBilateralOne, n_[kColours];
+};
+
 // The position of 16-bit samples in the halves of a u8x4.
 class HalfSamples {
  public:
@@ -176,7 +260,8 @@ class HalfSamples {
 class TenBitTable : public HalfSamples {
  public:
   using Product = uint32_t;  // for the sum of a ring: 8 * 65535 * 1023 < 2^32
-  static constexpr int kMost = 1023, kBytes = 2 * (kMost + 1) * 4;
+  static constexpr int kMost = 1023;
+  __host__ __device__ static constexpr int bytes(const TileParams &) { return 2 * (kMost + 1) * 4; }
 
   __device__ static void fill(const TileParams &p, uint8_t *memory) {
     uint32_t *const zero = reinterpret_cast<uint32_t *>(memory) + kMost;
@@ -200,7 +285,7 @@ class TenBitTable : public HalfSamples {
 class DeepTable : public HalfSamples {
  public:
   using Product = uint64_t;
-  static constexpr int kBytes = (kMostRangeEntries * 4 + 15) / 16 * 16;
+  __host__ __device__ static constexpr int bytes(const TileParams &) { return (kMostRangeEntries * 4 + 15) / 16 * 16; }
 
   __device__ static void fill(const TileParams &p, uint8_t *memory) {
     for (int i = static_cast<int>(threadIdx.x); i <= p.last; i += kThreads)
@@ -226,6 +311,7 @@ class TwoWindows {
  public:
   using Table = OwnTable;
   static constexpr bool kFixed = false;
+  static constexpr bool kSixteen = true;
 
   __device__ TwoWindows(const Table &table, uint32_t middle) : table_(table) {
 #pragma unroll
@@ -325,13 +411,13 @@ __device__ inline void add_rings(const TileParams &p, const uint32_t *middle, Wi
 template <typename Windows>
 __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(const __grid_constant__ TileParams p) {
   using Table = typename Windows::Table;
-  constexpr bool kSixteen = !std::is_same_v<Table, LaneTable>;
+  constexpr bool kSixteen = Windows::kSixteen;
   const Tile tile = locate_tile(p, kHeight);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int pitch = p.tile.whole_row(), rows = min(kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
   uint8_t *const tables = shared_memory<uint8_t>();
-  auto *const u8x4s = reinterpret_cast<uint32_t *>(tables + Table::kBytes);
+  auto *const u8x4s = reinterpret_cast<uint32_t *>(tables + Table::bytes(p));
   load_share<Tuning::kWarps, kSixteen>(p, p.tile, tile, rows, pitch, u8x4s);
   Table::fill(p, tables);
   wait_for_copies();

@@ -62,6 +62,13 @@ __device__ inline Tile locate_tile(const FrameParams &p, int tile_height) {
   return locate_tile(p, number, row_step);
 }
 
+// The part of this number. With regions, several rectangles may stand for it, all with its addresses.
+__device__ inline const PartParams &find_part(const FrameParams &p, int number) {
+  int i = 0;
+  while (i + 1 < p.parts && p.part[i].number != number) i++;
+  return p.part[i];
+}
+
 // The pixel `more` pixels behind x, where both x and `more` are multiples of 16 bytes: as a product, so that the
 // compiler knows that the sum is one, too. With a plain sum, or with x & -kPixels, nvcc 13 spills in two kernels of
 // separable.cuh.

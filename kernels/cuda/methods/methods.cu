@@ -107,7 +107,8 @@ void launch_pointwise(const PassRun &run) {
 // for others, because it reads memory once.
 Method resolve_method(const Plan &plan, const Pass &pass) {
   if (plan.method != Method::Auto) return plan.method;
-  if (pass.op == Op::Mosaic || pass.reads_alpha() || pass.op == Op::Blur) return Method::Constant;
+  if (pass.op == Op::Mosaic || pass.reads_alpha() || pass.reads_colours() || pass.op == Op::Blur)
+    return Method::Constant;
   return pass.separable() ? Method::Separable : Method::Tiled;
 }
 
@@ -122,6 +123,7 @@ void launch_method(const PassRun &run) {
   if (run.pass().op == Op::Mosaic) return launch_mosaic_samples(run);
   if (run.pass().op == Op::Blur) return launch_blur_samples(run);
   if (run.pass().reads_alpha()) return launch_weighted_samples(run);
+  if (run.pass().reads_colours()) return launch_bilateral_pixels(run);
   const Method method = resolve_method(run.plan, run.pass());
   const Launch launch_as = choose_launch(method, run.pass());
   LaunchParams p = {};

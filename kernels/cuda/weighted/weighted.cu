@@ -55,6 +55,18 @@ void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
   p.all = static_cast<Sum>(all);
 }
 
+void fill_colours(const PassQuery &query, WeightedParams<Uint128> &p) {
+  const BilateralTables &tables = *query.pass().bilateral;
+  p.is_rgb = tables.is_rgb;
+  for (size_t i = 0; p.is_rgb && i < query.plan.parts.size(); i++)
+    for (int k = 0; k < kColours; k++) {
+      const BilateralTables::Place &place = tables.colour[k];
+      p.colours = tables.table[place.plane][place.channel];
+      p.colour[i][k] = {static_cast<uint8_t>(part_of_plane(query.plan, place.plane, query.plan.parts[i])),
+                        static_cast<uint8_t>(place.channel)};
+    }
+}
+
 template <typename Sum>
 KernelLaunch<WeightedParams<Sum>> choose_tiles(const PassQuery &query, WeightedParams<Sum> &p) {
   fill_weighted(query, p);
@@ -112,6 +124,7 @@ void launch_weighted_samples(const PassRun &run) {
     p.is_bilateral = true;
     p.sum_gain = 2;  // see is_mean()
     fill_range(run.pass(), p.bilateral.range);
+    fill_colours(run, p);
   }
   const unsigned blocks = cut_tiles(p, kSamplesWidth, kSamplesHeight);
   enqueue(named(run, "weighted_samples"),

@@ -41,6 +41,12 @@ template <typename Sum>
 struct WeightedParams : AlphaParams {
   using Weight = std::conditional_t<sizeof(Sum) == 8, uint32_t, uint64_t>;
   bool separable, is_bilateral;
+  // Bilaterals of RGB: the table of the colours, and, by part, where the colours of its pixels are.
+  bool is_rgb;
+  uint8_t colours;
+  struct {
+    uint8_t part, channel;
+  } colour[kMaxParts][kColours];
   int32_t batch;  // rows of a tile that are processed at a time
   Sum all;        // the sum of the mask
   union {
@@ -68,13 +74,6 @@ CUDACONV_HOST_DEVICE constexpr int product_pitch(int radius_x) {
 }
 constexpr int kRowSumPitch = kWeightedWidth + 1;
 
-// The part of this number. With regions, several rectangles may stand for it, all with its addresses.
-__device__ inline const PartParams &find_part(const FrameParams &p, int number) {
-  int i = 0;
-  while (i + 1 < p.parts && p.part[i].number != number) i++;
-  return p.part[i];
-}
-
 // Reads the pixels of a part with their alpha, which another part may hold. A pixel has a slot for each channel and, if
 // another part holds its alpha, one more for that.
 class WeightedReader {
@@ -98,9 +97,11 @@ class WeightedReader {
     return static_cast<uint32_t>(
         alpha_at(own_.grid, x, y, [&](int column, int row) { return alpha_.at(column, row); }));
   }
-  __device__ uint32_t sample(int x, int y, int c) const {
-    if (x < 0 || y < 0) return part_.channel[c].border_value;
-    return static_cast<uint32_t>(ChannelReader(part_, part_.source, part_.source_pitch, c).at(x, y));
+  __device__ uint32_t sample(int x, int y, int c) const { return sample(part_, x, y, c); }
+  // From another part of the same size.
+  __device__ static uint32_t sample(const PartParams &part, int x, int y, int c) {
+    if (x < 0 || y < 0) return part.channel[c].border_value;
+    return static_cast<uint32_t>(ChannelReader(part, part.source, part.source_pitch, c).at(x, y));
   }
 
  private:
@@ -119,8 +120,14 @@ __device__ inline void add_window(const WeightedParams<Uint128> &p, const PartPa
                                   const WeightedReader &reader, int x, int y, int c, bool weighted, Uint128 *n,
                                   Uint128 *d) {
   const RangeParams &range = p.bilateral.range;
-  const RangeParams::Table &table = range.of_max(p.rounding[part.channel[c].rounding].max);
-  const int middle = static_cast<int>(reader.sample(x, y, c));
+  const RangeParams::Table &table = range.table[part.channel[c].range];
+  // The samples whose differences are added: of all colours, or of the channel alone.
+  const bool colours = p.is_rgb && part.channel[c].range == p.colours;
+  const auto compared = [&](int k, int from_x, int from_y) {
+    if (!colours) return static_cast<int>(reader.sample(from_x, from_y, c));
+    const auto &place = p.colour[part.number][k];
+    return static_cast<int>(WeightedReader::sample(find_part(p, place.part), from_x, from_y, place.channel));
+  };
 #pragma unroll 1
   for (int j = 0; j < p.height; j++) {
     const uint64_t *const weight = p.weight + (p.separable ? kRowZeros : j * p.width);
@@ -131,7 +138,13 @@ __device__ inline void add_window(const WeightedParams<Uint128> &p, const PartPa
       const int from_x = reader.column(x + i - p.radius_x);
       const uint32_t v = reader.sample(from_x, from_y, c);
       Uint128 of_sample = weight[i];
-      if (p.is_bilateral) of_sample *= range.weight(table, static_cast<int>(v) - middle);
+      if (p.is_bilateral) {
+        int difference = 0;
+#pragma unroll 1
+        for (int k = 0; k < (colours ? kColours : 1); k++)
+          difference += abs(compared(k, from_x, from_y) - compared(k, x, y));
+        of_sample *= range.weight(table, difference);
+      }
       if (weighted) of_sample *= reader.alpha(from_x, from_y);
       row_n += of_sample * v;
       row_d += of_sample;
