@@ -172,8 +172,9 @@ constexpr Property kProperties[] = {
         "Vertical standard deviation of gauss and unsharp in pixels; 0 = no vertical blur, -1 = same as sigma",
         kAnimated, kSigmaYAsX, 250),
     property<FILTER(sigma_range)>("sigma-range", "Range sigma",
-                                  "Standard deviation of sample differences for bilateral, as a fraction of the full "
-                                  "range, above 0. Smaller values keep weaker edges.",
+                                  "Standard deviation of sample differences for bilateral, as a fraction of a "
+                                  "component's full range, above 0. In RGB the differences of red, green and blue add "
+                                  "up. Smaller values keep weaker edges.",
                                   kAnimated, 0, 1),
     property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source)",
                              kAnimated, -100, 100),
@@ -195,7 +196,8 @@ constexpr Property kProperties[] = {
         "(\"1 2 1; 2 4 2; 1 2 1\"). Both sides are odd, 31 at most; fractions, lists in brackets and "
         "ImageMagick kernels are read too.",
         kPlaying),
-    enumeration<kShapeNames, FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks"),
+    enumeration<kShapeNames, FILTER(shape)>(
+        "shape", "Shape", "Structuring element of the morphology masks; rect or ellipse: window of bilateral"),
     property<FILTER(divisor)>(
         "divisor", "Divisor",
         "Divisor of the sum. 0 = the mask's own; for mask=custom the sum of its coefficients, or 1 if that is 0.",

@@ -1422,6 +1422,8 @@ const std::vector<BadSettings> &bad_settings() {
       {"mask=custom coefficients='1 2; 3 4'", {"coefficients", "not odd"}},
       {"mask=custom", {"mask=custom", "coefficients"}},
       {"mask=dilate shape=custom", {"shape=custom", "coefficients"}},
+      {"mask=bilateral shape=cross", {"shape=cross", "mask=bilateral", "shape=rect or shape=ellipse"}},
+      {"mask=bilateral size-y=33", {"size-y=33", "mask=bilateral", "1 to 31"}},
       {"mask=dilate shape=custom coefficients='0 0 0'", {"shape=custom", "empty"}},
       {"mask=box size=4", {"size=4", "mask=box", "odd"}},
       {"mask=box size-y=4", {"size-y=4", "mask=box", "odd"}},
@@ -1475,6 +1477,9 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
       {"mask=box sigma-y=0", "mask=box", "sigma-y has no effect with mask=box; it is used by gauss, unsharp"},
       {"sigma-range=0.2", "", "sigma-range has no effect with mask=gauss5; it is used by bilateral"},
       {"mask=bilateral divisor=7", "mask=bilateral", "divisor has no effect with mask=bilateral; "},
+      {"shape=ellipse", "",
+       "shape has no effect with mask=gauss5; it is used by dilate, erode, open, close, gradient, tophat, blackhat, "
+       "bilateral"},
       {"coefficients='1 2 1'", "",
        "coefficients has no effect with mask=gauss5; it is used by custom, and with shape=custom by dilate, erode, "
        "open, close, gradient, tophat, blackhat"},

@@ -493,6 +493,7 @@ GST_START_TEST(strength_follows_the_size_of_a_region) {
       {"mask=box", "roi-scale=0.001", {10, 5, 41, 36}, "size=3"},
       {"mask=bilateral sigma-range=0.3", "roi-scale=0.25", {10, 5, 40, 41}, "size=11"},
       {"mask=bilateral", "roi-scale=1", {10, 5, 40, 41}, "size=31"},
+      {"mask=bilateral size=9 size-y=3 shape=ellipse", "roi-scale=0.25", {10, 5, 40, 41}, "size=11 size-y=5"},
       {"mask=median", "roi-scale=0.1", {10, 5, 48, 49}, "size=5"},
       {"mask=dilate", "roi-scale=0.5", {10, 5, 30, 31}, "size=15"},
       {"mask=open shape=ellipse iterations=2", "roi-scale=0.5", {10, 5, 31, 33}, "size=17"},
