@@ -171,12 +171,14 @@ class ByteWeights {
   template <Reach kReach, int kCount>
   CUDACONV_INLINE static Bytes look_up(const Bytes *table, const Index &index) {
     const __mmask64 above = _mm512_movepi8_mask(index.low);
-    if (kReach == Reach::Below128) return _mm512_maskz_permutex2var_epi8(~above, table[0], index.low, table[1]);
+    // Most neighbours differ by less than 128.
+    if (kReach == Reach::Below128 || (kCount > 1 && !(above | index.from_256)))
+      return _mm512_maskz_permutex2var_epi8(~above, table[0], index.low, table[1]);
     const auto of = [&](const Bytes *part) CUDACONV_INLINE {
       return _mm512_mask_blend_epi8(above, _mm512_permutex2var_epi8(part[0], index.low, part[1]),
                                     _mm512_permutex2var_epi8(part[2], index.low, part[3]));
     };
-    if (kReach == Reach::Below255 || kCount == 1) return of(table);
+    if (kReach == Reach::Below255 || kCount == 1 || !index.from_256) return of(table);
     return _mm512_mask_blend_epi8(index.from_512, _mm512_mask_blend_epi8(index.from_256, of(table), of(table + 4)),
                                   of(table + 8));
   }

@@ -10,6 +10,7 @@ namespace {
 struct BilateralSums {
   uint64_t n[kVectorBlock], d[kVectorBlock];
 
+  BilateralSums() = default;
   template <typename T>
   explicit BilateralSums(const T *middle) {
     for (int s = 0; s < kVectorBlock; s++) {
@@ -96,6 +97,9 @@ void bilateral_rgb_of(const BilateralRing<T> *rings, int count, const T *const *
                       T *const *out, int n) {
 #if CUDACONV_VECTOR >= 32
   if constexpr (sizeof(T) == 1) return bilateral_bytes<kColours>(rings, count, middle, range, out, n);
+#elif defined(__AARCH64EL__)
+  if constexpr (sizeof(T) == 1)
+    if (!range.weight[128]) return bilateral_bytes<kColours>(rings, count, middle, range, out, n);
 #endif
   for (int block = 0; block < n; block += kVectorBlock) {
     const int begin = smaller(block, n - kVectorBlock);
@@ -115,7 +119,7 @@ void bilateral_of(const BilateralRing<T> *rings, int count, const T *middle, con
   if constexpr (sizeof(T) == 1) return bilateral_bytes<1>(rings, count, &middle, range, &out, n);
 #elif defined(__AARCH64EL__)
   if constexpr (sizeof(T) == 1)
-    if (!range.weight[128]) return bilateral_bytes(rings, count, middle, range, out, n);
+    if (!range.weight[128]) return bilateral_bytes<1>(rings, count, &middle, range, &out, n);
 #endif
   for (int block = 0; block < n; block += kVectorBlock) {
     const int begin = smaller(block, n - kVectorBlock);

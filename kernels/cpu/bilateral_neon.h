@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Op::Bilateral of bytes by the table instructions of 64-bit Arm: a part of vector_loops.h. A table of weights is 128
-// bytes in eight registers; differences from 128 on have no weight.
+// bytes in eight registers; differences from 128 on have no weight, so that sums of differences may be cut off at 255.
 
 namespace cudaconv {
 
@@ -34,44 +34,57 @@ class WeightTables {
   uint8x16x4_t low_[2], high_[2];
 };
 
-// Adds a ring to the sums of 16 windows.
-CUDACONV_INLINE inline void add_ring(const BilateralRing<uint8_t> &ring, int begin, uint8x16_t middle,
-                                     const WeightTables &weights, uint64_t *n, uint64_t *d) {
-  uint32x4_t sums[4] = {}, products[4] = {};
+// Adds a ring to the sums of 16 windows from `begin + s` on. With RGB, kCount is 3: the sums of all colours have the
+// weights of the sum of their differences.
+template <int kCount>
+CUDACONV_INLINE inline void add_ring(const BilateralRing<uint8_t> &ring, const uint8_t *const *middle, int begin, int s,
+                                     const WeightTables &weights, BilateralSums *to) {
+  uint32x4_t sums[4] = {}, products[kCount][4] = {};
   for (int k = 0; k < ring.count; k++) {
-    const uint8x16_t in = vld1q_u8(ring.in[k] + begin), difference = vabdq_u8(in, middle);
+    uint8x16_t in[kCount], difference = {};
+    for (int c = 0; c < kCount; c++) {
+      in[c] = vld1q_u8(ring.in[kCount * k + c] + begin + s);
+      difference = vqaddq_u8(difference, vabdq_u8(in[c], vld1q_u8(middle[c] + begin + s)));
+    }
     const uint8x16_t low = weights.low(difference), high = weights.high(difference);
-    const uint16x8_t samples[2] = {vmovl_u8(vget_low_u8(in)), vmovl_high_u8(in)};
     const uint16x8_t weight[2] = {vreinterpretq_u16_u8(vzip1q_u8(low, high)),
                                   vreinterpretq_u16_u8(vzip2q_u8(low, high))};
     for (int i = 0; i < 2; i++) {
       sums[2 * i] = vaddw_u16(sums[2 * i], vget_low_u16(weight[i]));
       sums[2 * i + 1] = vaddw_high_u16(sums[2 * i + 1], weight[i]);
-      products[2 * i] = vmlal_u16(products[2 * i], vget_low_u16(weight[i]), vget_low_u16(samples[i]));
-      products[2 * i + 1] = vmlal_high_u16(products[2 * i + 1], weight[i], samples[i]);
+      for (int c = 0; c < kCount; c++) {
+        const uint16x8_t samples = i ? vmovl_high_u8(in[c]) : vmovl_u8(vget_low_u8(in[c]));
+        uint32x4_t *const sum = products[c] + 2 * i;
+        sum[0] = vmlal_u16(sum[0], vget_low_u16(weight[i]), vget_low_u16(samples));
+        sum[1] = vmlal_high_u16(sum[1], weight[i], samples);
+      }
     }
   }
-  const auto add = [&](uint64_t *to, uint32x4_t v) {
-    vst1q_u64(to, vmlal_n_u32(vld1q_u64(to), vget_low_u32(v), ring.space));
-    vst1q_u64(to + 2, vmlal_high_n_u32(vld1q_u64(to + 2), v, ring.space));
+  const auto add = [&](uint64_t *sum, uint32x4_t v) {
+    vst1q_u64(sum, vmlal_n_u32(vld1q_u64(sum), vget_low_u32(v), ring.space));
+    vst1q_u64(sum + 2, vmlal_high_n_u32(vld1q_u64(sum + 2), v, ring.space));
   };
-  for (int i = 0; i < 4; i++) {
-    add(d + 4 * i, sums[i]);
-    add(n + 4 * i, products[i]);
-  }
+  for (int c = 0; c < kCount; c++)
+    for (int i = 0; i < 4; i++) {
+      add(to[c].d + s + 4 * i, sums[i]);
+      add(to[c].n + s + 4 * i, products[c][i]);
+    }
 }
 
 // range.weight[128] is 0.
-void bilateral_bytes(const BilateralRing<uint8_t> *rings, int count, const uint8_t *middle, const BilateralRange &range,
-                     uint8_t *out, int n) {
+template <int kCount>
+void bilateral_bytes(const BilateralRing<uint8_t> *rings, int count, const uint8_t *const *middle,
+                     const BilateralRange &range, uint8_t *const *out, int n) {
   const WeightTables weights(range);
   for (int block = 0; block < n; block += kVectorBlock) {
     const int begin = smaller(block, n - kVectorBlock);
-    BilateralSums sums(middle + begin);
+    BilateralSums sums[kCount];
+    for (int c = 0; c < kCount; c++) sums[c] = BilateralSums(middle[c] + begin);
     for (int s = 0; s < kVectorBlock; s += 16)
-      for (int k = 0; k < count; k++)
-        add_ring(rings[k], begin + s, vld1q_u8(middle + begin + s), weights, sums.n + s, sums.d + s);
-    for (int s = 0; s < kVectorBlock; s++) out[begin + s] = static_cast<uint8_t>(rounded_mean(sums.n[s], sums.d[s]));
+      for (int k = 0; k < count; k++) add_ring<kCount>(rings[k], middle, begin, s, weights, sums);
+    for (int c = 0; c < kCount; c++)
+      for (int s = 0; s < kVectorBlock; s++)
+        out[c][begin + s] = static_cast<uint8_t>(rounded_mean(sums[c].n[s], sums[c].d[s]));
   }
 }
 
