@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -73,7 +74,8 @@ void check(const char *name, Border border, int height) {
   const JobTile tile = {0, 50, 0, height};
   Scratch scratch;
   RowWindow<uint8_t> window(job, tile, scratch, kRows + 1);
-  const RowContext<uint8_t> context = {job, tile, window, scratch};
+  const std::deque<OtherPlane<uint8_t>> others;
+  const RowContext<uint8_t> context = {job, tile, window, others, scratch};
   Sum sum(context, pass.mask[0], 0);
   std::vector<typename Sum::Total> total(static_cast<size_t>(context.blocks()));
   bool right = true;
