@@ -432,7 +432,7 @@ class CpuBackend : public Backend {
     const int first = tables.colour[0].plane;
     if (!tables.has_colours(last.part.plane) || last.part.plane == first) return false;
     const auto leader = std::find_if(jobs.begin(), jobs.end(), [&](const Job &job) {
-      return job.part.plane == first && job.part.first_row == last.part.first_row;
+      return job.pass == last.pass && job.part.plane == first && job.part.first_row == last.part.first_row;
     });
     leader->others.push_back(&last);
     return true;
