@@ -66,10 +66,7 @@ KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
   if (tables.is_rgb) return p.sample_bits || tables.is_planar() ? KernelLaunch<TileParams>{} : choose_rgb(query, p);
   if (!p.sample_bits) {
     for (int i = 0; i < 256; i++) p.entry[i] = range_weight(table.entry.data(), table.shift, p.last, i);
-    const bool three = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) {
-      return part.channels == 3 || (part.channels == 4 && !(part.filter_bits[0] >> 24));
-    });
-    return three ? launch_of<ByteWindows<3>>(pass, step, p) : launch_of<ByteWindows<4>>(pass, step, p);
+    return launch_of<ByteWindows>(pass, step, p);
   }
   std::copy(table.entry.begin(), table.entry.end(), p.entry);
   p.sample_shift = sample.shift;

@@ -115,8 +115,7 @@ class LaneTable {
   const uint32_t begin_;
 };
 
-// The windows around the first kCount bytes of a u8x4. The fourth byte of a pixel is often not filtered.
-template <int kCount>
+// The windows around the bytes of a u8x4.
 class ByteWindows {
  public:
   using Table = LaneTable;
@@ -126,7 +125,7 @@ class ByteWindows {
   __device__ ByteWindows(const LaneTable &table, uint32_t middle) : table_(table) {
 #pragma unroll
     for (int b = 0; b < 4; b++) {
-      if (b < kCount) begin_[b] = table.begin(middle, b);
+      begin_[b] = table.begin(middle, b);
       d_[b] = uint64_t{kBilateralOne} * kBilateralOne;
       n_[b] = d_[b] * __byte_perm(middle, 0, 0x4440 | b);
     }
@@ -136,7 +135,7 @@ class ByteWindows {
   __device__ void add(uint32_t first, uint32_t second) {
     const uint32_t low = __byte_perm(first, second, 0x5140), high = __byte_perm(first, second, 0x7362);
 #pragma unroll
-    for (int b = 0; b < kCount; b++) {
+    for (int b = 0; b < 4; b++) {
       const uint32_t of_first = table_.at(begin_[b], first, b), of_second = table_.at(begin_[b], second, b);
       const uint32_t both = __byte_perm(of_first, of_second, 0x5410);
       products_[b] =
@@ -147,7 +146,7 @@ class ByteWindows {
 
   __device__ void end_ring(uint32_t space) {
 #pragma unroll
-    for (int b = 0; b < kCount; b++) {
+    for (int b = 0; b < 4; b++) {
       d_[b] += uint64_t{space} * weights_[b];
       n_[b] += uint64_t{space} * products_[b];
       weights_[b] = products_[b] = 0;
@@ -160,8 +159,8 @@ class ByteWindows {
 
  private:
   const LaneTable &table_;
-  uint32_t begin_[kCount];
-  uint32_t weights_[kCount] = {}, products_[kCount] = {};  // of the current ring
+  uint32_t begin_[4];
+  uint32_t weights_[4] = {}, products_[4] = {};  // of the current ring
   uint64_t d_[4], n_[4];
 };
 

@@ -17,6 +17,7 @@ void fill_slots(const PassQuery &query, PixelsParams &p) {
   const Plan &plan = query.plan;
   const BilateralTables &tables = *query.pass().bilateral;
   const BilateralTables::Place &first = tables.colour[0];
+  p.is_planar = tables.is_planar();
   p.table[0] = tables.table[first.plane][first.channel];
   for (size_t i = 0; i < plan.parts.size(); i++) {
     const Plan::Part &part = plan.parts[i];

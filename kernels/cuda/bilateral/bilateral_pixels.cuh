@@ -5,7 +5,7 @@
 //
 //    slots of a pixel     colour 0 | colour 1 | colour 2 | alpha, if it is filtered
 //
-// Where each colour has a plane, the block of each plane loads all three colours and writes its own.
+// Where each colour has a plane, the blocks of the first one write all three, and the blocks of the others end at once.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -20,6 +20,7 @@ constexpr uint8_t kNoPart = 255;
 struct PixelsParams : FrameParams {
   int32_t width, height, radius_x, radius_y;  // of the window
   int32_t entries;                            // of all tables
+  bool is_planar;                             // each colour has a plane
   uint8_t table[2];                           // of the colours, and of alpha
   // By part: the number of the part that has a slot's samples, and the channel there.
   struct Slot {
@@ -89,35 +90,48 @@ __device__ inline void filter_slots(const PixelsParams &p, const RangeParams::Ta
     results[kFirst + k] = clamped_quotient<uint64_t>(n[k] + d / 2, d, inverse_of(d), table.max);
 }
 
+// Writes a channel of a pixel: its result, if it is filtered.
+__device__ inline void write_channel(const PixelsParams &p, const PartParams &part, int x, int y, int c, int result) {
+  bool filtered = false;
+  const int v = unfiltered(p, part, x, y, c, &filtered);
+  write_sample(part, x, y, c, filtered ? result : v);
+}
+
 __global__ void __launch_bounds__(kPixelsThreads) pixels_kernel(const __grid_constant__ PixelsParams p) {
   const Tile tile = locate_tile(p, kPixelsHeight);
   const PartParams &part = tile.part;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const int pitch = kPixelsWidth + 2 * p.radius_x;
+  const PixelsParams::Slot *const slots = p.slot[part.number];
+  const bool colours = slots[0].part != kNoPart;
+  if (colours && slots[0].part != part.number) return;
   uint2 *const pixels = shared_memory<uint2>();
   uint32_t *const entries = reinterpret_cast<uint32_t *>(pixels + pitch * (kPixelsHeight + 2 * p.radius_y));
   for (int i = static_cast<int>(threadIdx.x); i < p.entries; i += kPixelsThreads) entries[i] = p.range.entry[i];
   load_pixels(p, tile, pitch, pixels);
   __syncthreads();
-  const PixelsParams::Slot *const slots = p.slot[part.number];
 #pragma unroll 1
   for (int r = 0; r < kPixelsRows; r++) {
     const int ty = warp + r * kPixelsWarps, x = tile.x0 + lane, y = tile.y0 + ty;
     if (x >= part.width || y >= part.height) return;
     const uint2 *const middle = pixels + (ty + p.radius_y) * pitch + lane + p.radius_x;
     int results[kSlots] = {};
-    if (slots[0].part != kNoPart)
-      filter_slots<0, kColours>(p, p.range.table[p.table[0]], entries, middle, pitch, results);
+    if (colours) filter_slots<0, kColours>(p, p.range.table[p.table[0]], entries, middle, pitch, results);
     if (slots[kColours].part != kNoPart)
       filter_slots<kColours, 1>(p, p.range.table[p.table[1]], entries, middle, pitch, results);
+    if (colours && p.is_planar) {
+#pragma unroll
+      for (int k = 0; k < kColours; k++)
+        write_channel(p, find_part(p, slots[k].part), x, y, slots[k].channel, results[k]);
+      continue;
+    }
 #pragma unroll 1
     for (int c = 0; c < part.channels; c++) {
-      bool filtered = false;
-      int v = unfiltered(p, part, x, y, c, &filtered);
+      int result = 0;
 #pragma unroll
       for (int s = 0; s < kSlots; s++)
-        if (filtered && s == p.slot_of[part.number][c]) v = results[s];
-      write_sample(part, x, y, c, v);
+        if (s == p.slot_of[part.number][c]) result = results[s];
+      write_channel(p, part, x, y, c, result);
     }
   }
 }
