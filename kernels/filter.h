@@ -235,6 +235,9 @@ struct Regions {
   bool active = false;   // false: all are filtered
   bool ellipse = false;  // each `region` is the ellipse inscribed in the rectangle
   bool invert = false;   // filter the pixels in no region
+  // How far results fade into the original around the regions, in 256ths of a pixel, see plan/feather.h. 0 with
+  // `invert`.
+  int feather = 0;
   std::vector<Region> region;
   std::vector<RegionMask> mask;
   std::vector<std::shared_ptr<const RegionPixels>> pixels;  // the same objects from frame to frame
@@ -244,9 +247,9 @@ struct Regions {
   int first_column = 0, column_step = 1;
 
   bool operator==(const Regions &o) const {
-    return active == o.active && ellipse == o.ellipse && invert == o.invert && region == o.region && mask == o.mask &&
-           pixels == o.pixels && first_row == o.first_row && row_step == o.row_step && first_column == o.first_column &&
-           column_step == o.column_step;
+    return active == o.active && ellipse == o.ellipse && invert == o.invert && feather == o.feather &&
+           region == o.region && mask == o.mask && pixels == o.pixels && first_row == o.first_row &&
+           row_step == o.row_step && first_column == o.first_column && column_step == o.column_step;
   }
 };
 

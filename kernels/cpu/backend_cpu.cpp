@@ -20,6 +20,7 @@
 #include "cpu/extrema.h"
 #include "cpu/median.h"
 #include "cpu/mosaic.h"
+#include "cpu/place_rows.h"
 #include "cpu/vector.h"
 #include "cpu/weighted.h"
 #include "plan/border.h"
@@ -251,21 +252,19 @@ class OwnedFrame {
 // The frames behind the buffer numbers of a pass.
 using Buffers = std::map<int, FrameView>;
 
-// Copies the pixels [begin, end) of a row from one view of the layout to another.
-void copy_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
-  const size_t size = layout.bytes_per_container();
-  if (layout.dense() || layout.container == Container::Packed32) {
-    const size_t pixel = layout.container == Container::Packed32 ? size : layout.channels * size;
-    std::memcpy(to + begin * pixel, from + begin * pixel, (end - begin) * pixel);
-    return;
+// The work for the regions of a frame. A later frame with the same regions uses it again.
+struct RegionJob {
+  std::vector<PlannedRegions> planned;
+  std::deque<RegionWork> work;  // by plan
+  bool is_kept = false;
+
+  bool is_for(const std::vector<PlannedRegions> &other) const {
+    const auto same = [](const PlannedRegions &a, const PlannedRegions &b) {
+      return a.plan == b.plan && a.regions == b.regions;
+    };
+    return is_kept && std::equal(planned.begin(), planned.end(), other.begin(), other.end(), same);
   }
-  for (int c = 0; c < layout.channels; c++)
-    for (int x = begin; x < end; x++) {
-      const size_t at = (layout.first + layout.channel[c].offset + static_cast<size_t>(x) * layout.step) * size;
-      to[at] = from[at];
-      if (size == 2) to[at + 1] = from[at + 1];
-    }
-}
+};
 
 class CpuBackend : public Backend {
  public:
@@ -328,27 +327,44 @@ class CpuBackend : public Backend {
   // Filters a frame in place, in `dst`. Results of a stage go to a separate frame until all are complete.
   void filter_regions(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                       const Cancellation &cancellation) {
-    // A pixel in regions of several strengths is filtered once, by the last one.
-    std::deque<RegionWork> work;
-    std::vector<CoveredRows> covered;
-    for (size_t i = planned.size(); i-- > 0;)
-      work.emplace_front(*planned[i].plan, planned[i].regions, cancellation, planned.size() > 1 ? &covered : nullptr);
-    cancellation.check();
+    prepare_regions(planned, cancellation);
+    const std::deque<RegionWork> &work = regions_.work;
     const Plan &first = *planned[0].plan;
     if (src.plane[0].data != dst.plane[0].data) copy_frame(first, src, dst, cancellation);
+    const bool fades = std::any_of(work.begin(), work.end(), [](const RegionWork &w) { return w.fades(); });
     const size_t stages = stages_of(first).size();
     for (size_t s = 0; s < stages; s++) {
+      // Results of several plans meet in another frame, since later plans read the frame. They fade into its pixels.
+      for (size_t i = 0; fades && planned.size() > 1 && i < planned.size(); i++)
+        put_in_place(first, work[i], dst, merged_.prepare(first.memory), false, cancellation);
       for (size_t i = 0; i < planned.size(); i++) {
         const Plan &plan = *planned[i].plan;
         if (work[i].empty()) continue;
         results_.prepare(plan.memory);
         run_passes(plan, stages_of(plan)[s], stage_buffers(plan, s, dst), &work[i], cancellation);
         if (planned.size() == 1) continue;
-        put_in_place(plan, work[i], results_.view(), merged_.prepare(plan.memory), cancellation);
+        put_in_place(plan, work[i], results_.view(), merged_.prepare(plan.memory), true, cancellation);
       }
       const FrameView &from = planned.size() == 1 ? results_.view() : merged_.view();
-      for (size_t i = 0; i < planned.size(); i++) put_in_place(*planned[i].plan, work[i], from, dst, cancellation);
+      for (size_t i = 0; i < planned.size(); i++)
+        put_in_place(*planned[i].plan, work[i], from, dst, planned.size() == 1, cancellation);
     }
+  }
+
+  // Makes the work for the regions of a frame, unless the frame before had the same regions, as is common.
+  void prepare_regions(const std::vector<PlannedRegions> &planned, const Cancellation &cancellation) {
+    if (regions_.is_for(planned)) return;
+    regions_ = {};
+    RegionJob job = {planned, {}, false};
+    // A pixel in regions of several strengths is filtered once, by the last one.
+    std::vector<CoveredRows> covered;
+    for (size_t i = planned.size(); i-- > 0;)
+      job.work.emplace_front(*planned[i].plan, planned[i].regions, cancellation,
+                             planned.size() > 1 ? &covered : nullptr);
+    cancellation.check();
+    // Masks are large, and rarely stay the same from frame to frame.
+    job.is_kept = std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); });
+    regions_ = std::move(job);
   }
 
   // The buffers of a stage. The stage reads results of earlier stages from the frame.
@@ -480,8 +496,8 @@ class CpuBackend : public Backend {
                     at(rect.y0, rect.y1, b, bands), at(rect.y0, rect.y1, b + 1, bands)});
   }
 
-  // Copies the pixels in regions from one frame to another.
-  void put_in_place(const Plan &plan, const RegionWork &work, const FrameView &from, const FrameView &to,
+  // Copies the pixels in regions from one frame to another. `fades`: pixels that fade are blended with the other ones.
+  void put_in_place(const Plan &plan, const RegionWork &work, const FrameView &from, const FrameView &to, bool fades,
                     const Cancellation &cancellation) {
     constexpr int kRows = 32;                   // rows of a task
     std::vector<std::pair<size_t, int>> tasks;  // part and first row of each task
@@ -491,13 +507,23 @@ class CpuBackend : public Backend {
       const auto [i, first] = tasks[task];
       const Plan::Part &part = plan.parts[i];
       const PlaneView source = part_of(from, plan, part), target = part_of(to, plan, part);
+      const PlaneLayout &layout = plan.layout.plane[part.plane];
       const int end = std::min(first + kRows, work.selected(i).bounds().y1);
+      std::unique_ptr<Scratch> scratch = scratch_.take();
       for (int y = first; y < end && !cancellation.requested(); y++) {
         const RegionRows::Row row = work.rows(i).row(y);
-        for (size_t r = row.begin; r < row.end; r++)
-          copy_pixels(plan.layout.plane[part.plane], source.data + y * source.pitch, target.data + y * target.pitch,
-                      work.rows(i).runs()[r].begin, work.rows(i).runs()[r].end);
+        for (size_t r = row.begin; r < row.end; r++) {
+          const PixelRun &run = work.rows(i).runs()[r];
+          const uint8_t *const shares = fades ? work.rows(i).shares(r) : nullptr;
+          if (!shares)
+            copy_pixels(layout, source.data + y * source.pitch, target.data + y * target.pitch, run.begin, run.end);
+          else if (layout.container == Container::U8)
+            fade_pixels<uint8_t>(layout, source, target, y, run, shares, *scratch);
+          else
+            fade_pixels<uint16_t>(layout, source, target, y, run, shares, *scratch);
+        }
       }
+      scratch_.give_back(std::move(scratch));
     });
     cancellation.check();
   }
@@ -539,6 +565,7 @@ class CpuBackend : public Backend {
   int threads_;
   std::timed_mutex turn_;  // serialises calls of submit()
   std::vector<OwnedFrame> temporaries_;
+  RegionJob regions_;               // of the latest frame with regions
   std::vector<MosaicPart> mosaic_;  // mosaic of a frame without regions
   OwnedFrame results_, merged_;     // results of a stage: of one plan, and of several plans merged
   std::vector<CoarsePart> coarse_;  // coarse samples of a blur, by part

@@ -362,12 +362,12 @@ class CudaBackend : public Backend {
   struct RegionLists {
     std::vector<MosaicTiledBox> boxes;
     const MosaicTiledBox *device_boxes = nullptr;
-    const SelectedCell *device_cells = nullptr;
-    const uint32_t *device_bits = nullptr;
+    SelectedLists selected;
   };
 
   // Defers the launches of all stages. Results of up to kMostResults groups at a time are put in place together: in the
-  // frame, or, if there are more groups, first in slot.merged, where all of them meet.
+  // frame, or, if there are more groups, first in slot.merged, where all of them meet. If they fade there, it gets the
+  // frame's pixels before them.
   void defer_stages(Slot &slot, const RegionJob &job, const FrameView &frame, DeferredLaunches &deferred,
                     RegionLists &lists) {
     const std::vector<Group> &groups = job.groups;
@@ -378,21 +378,26 @@ class CudaBackend : public Backend {
     for (size_t r = 0; r < std::min<size_t>(groups.size(), kMostResults); r++)
       results.push_back(slot.results[r].prepare(first.memory));
     if (meets) slot.merged.prepare(first.memory);
-    const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
-      deferred.add([=, &batch, &first, &lists, stream = stream_.get()](const uint32_t *) {
-        launch_put_in_place(first, batch.selection, lists.device_cells + batch.first_cell, lists.device_bits, from, to,
-                            stream);
-      });
+    const auto place = [&](const Batch &batch, const std::vector<FrameView> &from, const FrameView &to, bool fades) {
+      for (const Placement &placement : batch.placements)
+        deferred.add([=, &placement, &first, &lists, stream = stream_.get()](const uint32_t *) {
+          SelectedLists selected = lists.selected;
+          selected.cells += placement.first_cell;
+          if (!fades) selected.shares = nullptr;
+          launch_put_in_place(first, placement.selection, selected, from, to, stream);
+        });
+    };
+    const auto copy = [&](const FrameView &from, const FrameView &to) {
+      for (const Batch &batch : job.batches) place(batch, std::vector<FrameView>(kMostResults, from), to, false);
     };
     const size_t stages = stages_of(first).size();
     for (size_t stage = 0; stage < stages; stage++) {
+      if (meets && !job.shares.empty()) copy(frame, slot.merged.view());
       for (const Batch &batch : job.batches) {
         defer_batch(slot, job, batch, stage, frame, results, deferred, lists);
-        place(batch, results, meets ? slot.merged.view() : frame);
+        place(batch, results, meets ? slot.merged.view() : frame, true);
       }
-      if (!meets) continue;
-      const std::vector<FrameView> merged(kMostResults, slot.merged.view());
-      for (const Batch &batch : job.batches) place(batch, merged, frame);
+      if (meets) copy(slot.merged.view(), frame);
     }
   }
 
@@ -459,8 +464,8 @@ class CudaBackend : public Backend {
     if (!listed) slot.listed = captured ? nullptr : job;
     const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
     // sizeof(uint4) more, because the copy goes in steps of 16 bytes.
-    const size_t bytes =
-        bytes_of(tiles) + bytes_of(job->bits) + bytes_of(lists.boxes) + bytes_of(job->cells) + sizeof(uint4);
+    const size_t bytes = bytes_of(tiles) + bytes_of(job->bits) + bytes_of(lists.boxes) + bytes_of(job->cells) +
+                         bytes_of(job->shares) + sizeof(uint4);
     HostLists &host = slot.host_lists[slot.next_lists];
     if (!listed) {
       if (host.fetched) nap_until_ended(*host.fetched);
@@ -477,8 +482,9 @@ class CudaBackend : public Backend {
     };
     const uint32_t *const device_tiles = append(tiles);
     lists.device_boxes = append(lists.boxes);
-    lists.device_bits = append(job->bits);
-    lists.device_cells = append(job->cells);
+    lists.selected.bits = append(job->bits);
+    lists.selected.cells = append(job->cells);
+    lists.selected.shares = append(job->shares);
     if (listed) return device_tiles;
     launch_fetch(host.data.data(), slot.lists.data(), at, stream_.get());
     if (slot.leaves) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/area.h"
+#include "plan/feather.h"
 #include "plan/region_rows.h"
 
 namespace cudaconv {
@@ -61,6 +62,14 @@ Rectangle rectangle_around(const Region &r) {
   return {first(x - reach_x), first(y - reach_y), last(x + reach_x), last(y + reach_y)};
 }
 
+// The rectangle with the pixels that fade around it, and with whole blocks at its left and at its top, so that blocks
+// stay where they are.
+Rectangle with_feather(const Rectangle &r, const Regions &regions, const Pass &pass) {
+  const int64_t reach = Feather{regions.feather, 1, 1}.reach();
+  const auto blocks = [reach](int size) { return ceil_div(reach, size) * size; };
+  return {r.x0 - blocks(pass.block_x), r.y0 - blocks(pass.block_y), r.x1 + reach, r.y1 + reach};
+}
+
 std::vector<Box> join_regions(const Regions &regions, const Plan &plan) {
   const int64_t width = plan.layout.width(), height = plan.layout.height();
   // Pixels of the buffer for each pixel of the most subsampled plane, with rows of both fields counted together.
@@ -76,11 +85,14 @@ std::vector<Box> join_regions(const Regions &regions, const Plan &plan) {
     const Rectangle r = rectangle_around(region);
     const auto row = [&](int64_t y) { return clip(ceil_div(y - regions.first_row, regions.row_step), height); };
     const auto column = [&](int64_t x) { return clip(ceil_div(x - regions.first_column, regions.column_step), width); };
-    const Rectangle inside = {column(r.x0), row(r.y0), column(r.x1), row(r.y1)};
-    if (region.width <= 0 || region.height <= 0 || inside.empty()) return;
+    const auto clipped = [&](const Rectangle &r) {
+      return Rectangle{column(r.x0), row(r.y0), column(r.x1), row(r.y1)};
+    };
+    if (region.width <= 0 || region.height <= 0 || clipped(r).empty()) return;
+    const Rectangle box = with_feather(r, regions, plan.passes[0]), inside = clipped(box);
     const Rectangle share = {floor_div(inside.x0, unit_x), floor_div(inside.y0, unit_y), ceil_div(inside.x1, unit_x),
                              ceil_div(inside.y1, unit_y)};
-    boxes.push_back({r, share});
+    boxes.push_back({box, share});
   };
   for (const Region &r : regions.region) add(r);
   for (const RegionMask &m : regions.mask) add({m.box.x, m.box.y, m.box.width, m.box.height});

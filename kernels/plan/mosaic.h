@@ -51,7 +51,8 @@ CUDACONV_HOST_DEVICE inline int mosaic_blocks(const MosaicAxis &axis, int phase,
 // its first pixel of the frame. If regions are inverted or not active, the whole frame is one box. Otherwise the
 // rectangle around each region is a box; regions that share pixels of a plane share a box, the rectangle around both.
 // For this, rows of both fields count as one frame, so that all parts have the same boxes. Blocks begin at the box's
-// top left corner, even if it is outside the frame.
+// top left corner, even if it is outside the frame. Where regions have a feather, their rectangles have it too, rounded
+// up to whole blocks at the left and at the top.
 //
 // n regions take at most O(n^2) comparisons: about 50 ms for 10,000 regions.
 std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan);

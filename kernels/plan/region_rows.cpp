@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "plan/feather.h"
 #include "plan/run_union.h"
 
 namespace cudaconv {
@@ -311,6 +312,8 @@ RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellat
 RegionRows samples_of(const RegionRows &pixels, const PlaneLayout &plane, int height) {
   RegionRows result;
   RunUnion row(plane.width);
+  std::vector<PixelRun> runs;
+  std::vector<uint8_t> share(pixels.fades() ? plane.width : 0, UINT8_MAX);
   const int step = 1 << plane.sub_y;
   // The last row of samples may reach beyond the last row of pixels.
   const auto at = [&](int64_t y) { return pixels.row(static_cast<int>(std::min<int64_t>(y, pixels.rows() - 1))); };
@@ -326,9 +329,22 @@ RegionRows samples_of(const RegionRows &pixels, const PlaneLayout &plane, int he
       for (size_t r = at(i).begin; r < at(i).end; r++) {
         const PixelRun &run = pixels.runs()[r];
         const int begin = run.begin >> plane.sub_x, end = std::min(((run.end - 1) >> plane.sub_x) + 1, plane.width);
-        if (begin < end) row.add({begin, end});  // the last columns may have no chroma
+        if (begin >= end) continue;  // the last columns may have no chroma
+        row.add({begin, end});
+        const uint8_t *const shares = pixels.shares(r);
+        for (int x = run.begin; !share.empty() && x < std::min(run.end, end << plane.sub_x); x++) {
+          uint8_t &least = share[x >> plane.sub_x];
+          least = std::min<uint8_t>(least, shares ? shares[x - run.begin] : 0);
+        }
       }
-    result.append(row, false, plane.width);
+    if (share.empty()) {
+      result.append(row, false, plane.width);
+    } else {
+      runs.clear();
+      row.list(&runs);
+      result.append(runs, share.data());
+      for (const PixelRun &run : runs) std::fill(&share[run.begin], &share[run.begin] + run.end - run.begin, UINT8_MAX);
+    }
     row.clear();
   }
   return result;
@@ -350,6 +366,45 @@ void RegionRows::append(RunUnion &row, bool invert, int width) {
   rows_.push_back({begin, runs_.size()});
 }
 
+void RegionRows::append(const std::vector<PixelRun> &runs, const uint8_t *share) {
+  const size_t begin = runs_.size(), first_share = share_.size();
+  for (const PixelRun &run : runs)
+    for (int x = run.begin, end; x < run.end; x = end) {
+      const auto fades = [share](int x) { return share[x] != 0; };
+      for (end = x + 1; end < run.end && fades(end) == fades(x);) end++;
+      if (runs_.size() > begin && runs_.back().end == x && (first_share_.back() != kNone) == fades(x)) {
+        runs_.back().end = end;
+      } else {
+        runs_.push_back({x, end});
+        first_share_.push_back(fades(x) ? share_.size() : kNone);
+      }
+      if (fades(x)) share_.insert(share_.end(), share + x, share + end);
+    }
+  const auto is_like_last = [&] {
+    const Row last = rows_.back();
+    if (last.end - last.begin != runs_.size() - begin) return false;
+    for (size_t i = last.begin, j = begin; i < last.end; i++, j++) {
+      const PixelRun &a = runs_[i], &b = runs_[j];
+      const uint8_t *const x = shares(i), *const y = shares(j);
+      if (a.begin != b.begin || a.end != b.end || !x != !y || (x && std::memcmp(x, y, a.end - a.begin) != 0))
+        return false;
+    }
+    return true;
+  };
+  if (rows_.empty() || !is_like_last()) {
+    rows_.push_back({begin, runs_.size()});
+    return;
+  }
+  runs_.resize(begin);
+  first_share_.resize(begin);
+  share_.resize(first_share);
+  repeat();
+}
+
+void RegionRows::reverse() {
+  std::reverse(rows_.begin(), rows_.end());
+}
+
 bool have_pixels(const Regions &regions, int width, int height) {
   return !pixels_of(regions, {width, height, 0, 1, 0, 1}, Cancellation(nullptr)).runs().empty();
 }
@@ -359,8 +414,13 @@ std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &region
   std::vector<std::shared_ptr<const RegionRows>> of_field(2), of_part;
   for (const Plan::Part &part : plan.parts) {
     std::shared_ptr<const RegionRows> &pixels = of_field[part.first_row];
-    if (!pixels)
-      pixels = std::make_shared<const RegionRows>(pixels_of(regions, field_of(regions, plan, part), cancellation));
+    if (!pixels) {
+      const Field field = field_of(regions, plan, part);
+      RegionRows inside = pixels_of(regions, field, cancellation);
+      if (regions.feather && !cancellation.requested())
+        inside = feathered(inside, field.columns, {regions.feather, field.column_step, field.row_step}, cancellation);
+      pixels = std::make_shared<const RegionRows>(std::move(inside));
+    }
     if (cancellation.requested()) return {};
     const PlaneLayout &plane = plan.layout.plane[part.plane];
     const bool whole = plane.sub_x == 0 && plane.sub_y == 0 && part.height == pixels->rows();

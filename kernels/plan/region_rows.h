@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -26,16 +27,28 @@ class RegionRows {
 
   // Appends a row with the runs of `row`; with `invert`, with the gaps between them up to `width`.
   void append(RunUnion &row, bool invert, int width);
+  // Appends a row with these runs, which are in rising order and may touch. share[x]: the original's share in sample x.
+  void append(const std::vector<PixelRun> &runs, const uint8_t *share);
   void repeat() { rows_.push_back(rows_.back()); }  // appends a row like the last one
+  void reverse();                                   // the last row becomes the first one
 
-  // The runs of a row are in rising order and do not touch. Rows of equal runs may share them.
+  // The runs of a row are in rising order. They touch only where one of them fades. Rows of equal runs may share them.
   const std::vector<PixelRun> &runs() const { return runs_; }
+  // The original's share in each sample of a run that fades, see plan/feather.h; nullptr: the run has nothing of it.
+  const uint8_t *shares(size_t run) const {
+    return first_share_.empty() || first_share_[run] == kNone ? nullptr : &share_[first_share_[run]];
+  }
+  bool fades() const { return !share_.empty(); }  // whether any run does
   Row row(int y) const { return rows_[y]; }
   int rows() const { return static_cast<int>(rows_.size()); }
 
  private:
+  static constexpr size_t kNone = SIZE_MAX;
+
   std::vector<PixelRun> runs_;
   std::vector<Row> rows_;
+  std::vector<size_t> first_share_;  // by run: where its shares begin; empty: no run fades
+  std::vector<uint8_t> share_;
 };
 
 // The rows of each part of a plan; an empty list if the frame is cancelled. Parts may share rows. n rectangles take O(n
@@ -49,7 +62,8 @@ class RegionRows {
 //   mask                        pixels whose centre falls on a member
 //   polygon                     pixels whose centre is in it
 // `invert` selects the pixels that belong to no region. A subsampled plane selects each sample that covers a selected
-// pixel, so that chroma shows nothing of a hidden region.
+// pixel, so that chroma shows nothing of a hidden region. With `feather`, the pixels that fade are added, see
+// plan/feather.h; the original's share in a sample of a subsampled plane is the least share of its pixels.
 std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &regions, const Plan &plan,
                                                            const Cancellation &cancellation);
 

@@ -31,7 +31,7 @@ void cover(const RegionRows &rows, CoveredRows *covered, Area *uncovered) {
     const RegionRows::Row row = rows.row(y);
     for (size_t i = row.begin; i < row.end; i++) {
       const PixelRun &run = rows.runs()[i];
-      all.add(run);
+      if (!rows.shares(i)) all.add(run);  // what fades shows the results below it
       int x = run.begin;
       for (const PixelRun &other : before) {
         if (other.end <= x || other.begin >= run.end) continue;
@@ -79,6 +79,10 @@ RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellat
 
 bool RegionWork::empty() const {
   return std::all_of(selected_.begin(), selected_.end(), [](const auto &area) { return area->empty(); });
+}
+
+bool RegionWork::fades() const {
+  return std::any_of(rows_.begin(), rows_.end(), [](const auto &rows) { return rows->fades(); });
 }
 
 // Adds the pixels of alpha that the windows of part `other` read.

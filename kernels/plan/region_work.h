@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // How every backend filters regions of a frame. Each pass computes the pixels that later passes read, in frames that
-// the backend owns. At the end of a stage, the pixels in regions are copied to the frame.
+// the backend owns. At the end of a stage, the pixels in regions are copied to the frame, and pixels that fade are
+// blended with the frame, see plan/feather.h.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct Stage {
 std::vector<Stage> stages_of(const Plan &plan);
 
 // The pixels of a part that are in later regions of a list, which win where regions overlap: by row, runs in rising
-// order with gaps between them.
+// order with gaps between them. Pixels that fade are not in them.
 using CoveredRows = std::vector<std::vector<PixelRun>>;
 
 class RegionWork {
@@ -36,6 +37,7 @@ class RegionWork {
 
   bool empty() const;  // whether no pixel is in regions
   const RegionRows &rows(size_t part) const { return *rows_[part]; }
+  bool fades() const;  // whether any pixel does
   const Area &selected(size_t part) const { return *selected_[part]; }
   // The results of a pass that later passes or the regions need.
   const Area &computed(size_t pass, size_t part) const { return *computed_[pass][part]; }

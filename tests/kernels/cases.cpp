@@ -505,6 +505,8 @@ Regions draw_regions(Random &random, Size frame, bool interlaced) {
     if (random() % (crowd ? 50 : 6) == 0) regions.mask.push_back(draw_mask(random, regions.region.back()));
     if (random() % (crowd ? 50 : 6) == 0) regions.pixels.push_back(draw_pixels(random, regions.region.back()));
   }
+  if (!regions.invert && random() % 2)
+    regions.feather = static_cast<int>(random() % (random() % 4 ? 256 * 12 : 256 * 80));
   if (!interlaced && random() % 5 == 0) {
     regions.row_step = 2;
     regions.first_row = static_cast<int>(random() % 2);
@@ -593,6 +595,7 @@ std::string describe(const Case &c) {
     for (const auto &p : c.regions.pixels)
       out << " and " << p->run.size() << " runs within " << p->box.x << "," << p->box.y << "," << p->box.width << ","
           << p->box.height;
+    if (c.regions.feather) out << " feather " << c.regions.feather / 256.0;
     if (c.regions.row_step > 1) out << " field " << c.regions.first_row;
     if (c.regions.column_step > 1) out << " columns from " << c.regions.first_column;
     if (c.in_place) out << " in place";

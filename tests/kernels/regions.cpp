@@ -58,7 +58,7 @@ void take_chosen(const reference::Frame &chosen, const reference::Frame &from, r
         if (chosen.plane[p][c].sample[i]) into->plane[p][c].sample[i] = from.plane[p][c].sample[i];
 }
 
-// The expected result: a chain of elements, one for each plan. Each filters its regions of the incoming frame.
+// The expected result: each plan filters the incoming frame, and each puts its regions over those of earlier plans.
 reference::Frame filter_groups(const std::vector<FilterSettings> &settings, const FrameLayout &layout,
                                const reference::Frame &source, const std::vector<Regions> &regions) {
   reference::Frame frame = source;
@@ -69,8 +69,7 @@ reference::Frame filter_groups(const std::vector<FilterSettings> &settings, cons
     for (size_t g = 0; g < settings.size(); g++) {
       FilterSettings once = settings[g];
       if (!whole) once.iterations = 1;
-      const reference::Frame filtered = reference::filter(once, layout, frame, regions[g]);
-      take_chosen(selected_samples(layout, source, regions[g]), filtered, &next);
+      next = reference::in_regions(reference::filter(once, layout, frame), next, layout, regions[g]);
     }
     frame = next;
   }
@@ -118,12 +117,13 @@ void test_groups(Backend &backend) {
   Random random(3);
   const Mask masks[] = {Mask::Dilate, Mask::Box, Mask::Median, Mask::Open, Mask::Box};
   const char *formats[] = {"RGBA", "NV12", "GRAY8", "YUY2", "P010_10LE", "RGB10A2_LE", "RGB"};
-  for (int turn = 0; turn < 60; turn++) {
+  for (int turn = 0; turn < 120; turn++) {
     FrameLayout layout = format_named(formats[turn % 7]).layout(within(random, 3, 90), within(random, 3, 70));
     if (turn % 6 == 5) layout = with_fields(layout);
     std::vector<FilterSettings> settings;
     std::vector<Regions> regions;
     std::vector<PlannedRegions> planned;
+    const int feather = turn < 60 ? 0 : within(random, 1, 256 * 20);
     for (int g = within(random, 1, turn % 2 ? 3 : 9); g > 0; g--) {
       FilterSettings s;
       s.mask = masks[turn % 5];
@@ -134,6 +134,7 @@ void test_groups(Backend &backend) {
       Regions r;
       r.active = true;
       r.ellipse = random() % 3 == 0;
+      r.feather = feather;
       for (int i = within(random, 0, 3); i > 0; i--)
         r.region.push_back({within(random, -20, 80), within(random, -20, 60), within(random, 1, 60),
                             within(random, 1, 50), random() % 3 ? 0.0 : 0.1 * within(random, 1, 30)});

@@ -74,11 +74,22 @@ Joined joined(const Mosaic &m, const Box &box) {
 std::vector<Joined> boxes_of(const Mosaic &m) {
   std::vector<Joined> boxes;
   const Regions &regions = *m.regions;
+  const int feather = static_cast<int>(std::ceil(regions.feather / 256.0));
+  const auto any = [](const std::vector<bool> &flags) { return std::count(flags.begin(), flags.end(), true) > 0; };
+  const auto add = [&](Box box) {
+    const Joined in_buffer = joined(m, box);
+    if (!any(in_buffer.columns) || !any(in_buffer.rows)) return;
+    // Room for the pixels that fade. Blocks stay where they are.
+    for (int left = feather; left > 0; left -= m.block_x) box.x0 -= m.block_x;
+    for (int above = feather; above > 0; above -= m.block_y) box.y0 -= m.block_y;
+    box.x1 += feather;
+    box.y1 += feather;
+    boxes.push_back(joined(m, box));
+  };
   for (const Region &r : regions.region)
-    if (r.width > 0 && r.height > 0) boxes.push_back(joined(m, box_of(r)));
-  for (const RegionMask &r : regions.mask)
-    boxes.push_back(joined(m, box_of({r.box.x, r.box.y, r.box.width, r.box.height})));
-  for (const auto &pixels : regions.pixels) boxes.push_back(joined(m, box_of(pixels->box)));
+    if (r.width > 0 && r.height > 0) add(box_of(r));
+  for (const RegionMask &r : regions.mask) add(box_of({r.box.x, r.box.y, r.box.width, r.box.height}));
+  for (const auto &pixels : regions.pixels) add(box_of(pixels->box));
   for (size_t i = 0; i < boxes.size(); i++)
     for (size_t j = 0; j < i; j++) {
       const Box a = boxes[i].box, b = boxes[j].box;

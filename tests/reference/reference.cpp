@@ -9,6 +9,7 @@
 
 #include "bilateral.h"
 #include "mosaic.h"
+#include "shares.h"
 #include "weighted.h"
 
 namespace cudaconv::reference {
@@ -334,9 +335,9 @@ Grid element_of(const FilterSettings &s) {
 
 struct Context {
   const FilterSettings &settings;
-  int max;                                     // largest sample value
-  int border_value;                            // of border=constant
-  std::function<bool(int x, int y)> filtered;  // whether the pixel is in the regions
+  int max;           // largest sample value
+  int border_value;  // of border=constant
+  Shares original;   // of the original in a pixel, see shares.h
   Mosaic mosaic;
   Channel alpha;  // alpha of the frame or field, with alpha=weighted; empty: samples have no weights
   int alpha_sub_x = 0, alpha_sub_y = 0, alpha_border = 0;
@@ -635,15 +636,14 @@ Channel difference(const Channel &a, const Channel &b, const Channel &source, co
 
 // ---- One channel ----------------------------------------------------------------------------------------------------
 
-// Takes the pixels that regions do not filter from `source`.
-Channel in_regions(const Channel &out, const Channel &source, const Context &context) {
+// Takes the pixels that regions do not filter from `source`, and mixes pixels that fade.
+Channel in_regions(const Channel &out, const Channel &source, const Shares &original) {
   Channel result = out;
   for (int y = 0; y < out.height; y++) {
     for (int x = 0; x < out.width; x++) {
-      if (context.filtered(x, y)) continue;
-      int i = y * out.width + x;
-      result.sample[i] = source.sample[i];
-      if (!result.real.empty()) result.real[i] = source.sample[i];
+      const int share = original(x, y), i = y * out.width + x;
+      result.sample[i] = mixed(out.sample[i], source.sample[i], share);
+      if (!result.real.empty()) result.real[i] += (source.sample[i] - out.real[i]) * share / 256;
     }
   }
   return result;
@@ -697,6 +697,21 @@ Channel weighted(const Channel &in, const Context &context) {
                         context.border_value, context.alpha_border});
 }
 
+// Whether each iteration acts like a separate element.
+bool repeats_whole(Mask mask) {
+  switch (mask) {
+    case Mask::Open:
+    case Mask::Close:
+    case Mask::Gradient:
+    case Mask::Tophat:
+    case Mask::Blackhat:
+    case Mask::Mosaic:
+      return false;
+    default:
+      return true;
+  }
+}
+
 // One iteration, for filters whose iterations repeat the whole filter.
 Channel run(const Channel &in, const Context &context) {
   if (context.settings.mask == Mask::Bilateral) return bilateral(in, context);
@@ -717,7 +732,7 @@ Channel filter_field(const Channel &in, const Context &context) {
   int n = context.settings.iterations;
   // Filters of several passes read whole frames between passes: regions apply only to the last pass.
   const auto at_the_end = [&](const Channel &out) {
-    return in_regions(above_threshold(out, in, context.settings, context.max), in, context);
+    return in_regions(above_threshold(out, in, context.settings, context.max), in, context.original);
   };
   switch (context.settings.mask) {
     case Mask::Open:
@@ -738,124 +753,8 @@ Channel filter_field(const Channel &in, const Context &context) {
   // Each iteration acts like a separate element.
   Channel out = in;
   for (int i = 0; i < n; i++)
-    out = in_regions(above_threshold(run(out, context), out, context.settings, context.max), out, context);
+    out = in_regions(above_threshold(run(out, context), out, context.settings, context.max), out, context.original);
   return out;
-}
-
-// The common area of a rectangle rotated about its centre and an upright rectangle: the sides of one cut the other.
-double common_area(const Region &r, double left, double top, double right, double bottom) {
-  using Point = std::pair<double, double>;
-  const double w = r.width / 2.0, h = r.height / 2.0, c = std::cos(r.rotation), s = std::sin(r.rotation);
-  std::vector<Point> polygon;
-  for (const Point &corner : {Point{-w, -h}, Point{w, -h}, Point{w, h}, Point{-w, h}})
-    polygon.emplace_back(r.x - left + w + corner.first * c - corner.second * s,
-                         r.y - top + h + corner.first * s + corner.second * c);
-  // Keeps the part of the polygon where distance(point) is not negative.
-  const auto cut = [&](auto distance) {
-    std::vector<Point> kept;
-    for (size_t i = 0; i < polygon.size(); i++) {
-      const Point &p = polygon[i], &q = polygon[(i + 1) % polygon.size()];
-      const double dp = distance(p), dq = distance(q);
-      if (dp >= 0) kept.push_back(p);
-      if ((dp < 0) == (dq < 0)) continue;
-      const double t = dp / (dp - dq);
-      kept.emplace_back(p.first + t * (q.first - p.first), p.second + t * (q.second - p.second));
-    }
-    polygon = kept;
-  };
-  cut([&](const Point &p) { return p.first; });
-  cut([&](const Point &p) { return right - left - p.first; });
-  cut([&](const Point &p) { return p.second; });
-  cut([&](const Point &p) { return bottom - top - p.second; });
-  double area = 0;
-  for (size_t i = 0; i < polygon.size(); i++) {
-    const Point &p = polygon[i], &q = polygon[(i + 1) % polygon.size()];
-    area += (p.first * q.second - q.first * p.second) / 2;
-  }
-  return std::abs(area);
-}
-
-// Whether a pixel of the frame is in a rotated region.
-bool is_in_turned(const Region &r, bool ellipse, int64_t x, int64_t y) {
-  const double left = static_cast<double>(x), top = static_cast<double>(y);
-  // Touching a pixel by less than a millionth of it does not count.
-  constexpr double kEdge = 1e-6;
-  if (!ellipse) return common_area(r, left + kEdge, top + kEdge, left + 1 - kEdge, top + 1 - kEdge) > 1e-14;
-  const double dx = left + 0.5 - (r.x + r.width / 2.0), dy = top + 0.5 - (r.y + r.height / 2.0);
-  const double c = std::cos(r.rotation), s = std::sin(r.rotation);
-  const double u = 2 * (dx * c + dy * s) / r.width, v = 2 * (dy * c - dx * s) / r.height;
-  return u * u + v * v <= 1 + 1e-11;  // so that rounding does not take away centres on the edge
-}
-
-// The rows, or columns, of the frame that exist: first, first + step, ...
-struct Line {
-  int64_t first, step;
-
-  // How many come before a row of the frame; may be negative.
-  int64_t before(int64_t at) const {
-    int64_t n = (at - first) / step;
-    while (first + n * step < at) n++;
-    while (first + (n - 1) * step >= at) n--;
-    return n;
-  }
-};
-
-// Whether pixel (x, y) of the frame is in an upright region. An ellipse is inscribed in the existing rows and columns
-// of the region.
-bool is_in_upright(const Region &r, bool ellipse, int64_t x, int64_t y, const Line &columns, const Line &rows) {
-  const int64_t right = int64_t{r.x} + r.width, bottom = int64_t{r.y} + r.height;
-  if (x < r.x || x >= right || y < r.y || y >= bottom) return false;
-  if (!ellipse) return true;
-  // Diameters, and distances from the centre, in half pixels.
-  const Integer w = columns.before(right) - columns.before(r.x), h = rows.before(bottom) - rows.before(r.y);
-  const Integer dx = 2 * Integer{columns.before(x)} + 1 - columns.before(r.x) - columns.before(right);
-  const Integer dy = 2 * Integer{rows.before(y)} + 1 - rows.before(r.y) - rows.before(bottom);
-  return dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
-}
-
-bool is_member(const RegionMask &mask, int64_t x, int64_t y) {
-  x -= mask.box.x;
-  y -= mask.box.y;
-  if (x < 0 || y < 0 || x >= mask.box.width || y >= mask.box.height) return false;
-  const int column = static_cast<int>((static_cast<double>(x) + 0.5) * mask.width / mask.box.width);
-  const int row = static_cast<int>((static_cast<double>(y) + 0.5) * mask.height / mask.box.height);
-  return mask.member[static_cast<size_t>(row) * mask.width + column] != 0;
-}
-
-bool has_pixel(const RegionPixels &pixels, int64_t x, int64_t y) {
-  if (y < pixels.top || y >= pixels.bottom()) return false;
-  for (size_t i = pixels.first[y - pixels.top]; i < pixels.first[y - pixels.top + 1]; i++)
-    if (x >= pixels.run[i].begin && x < pixels.run[i].end) return true;
-  return false;
-}
-
-// Whether sample (x, y) of a plane or of a field is filtered: if any of its pixels is. The frame has `columns` x `rows`
-// pixels.
-bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayout &plane, bool interlaced, int field,
-                 int x, int y) {
-  if (!regions.active) return true;
-  // Rows and columns count in the frame of the regions. The given frame may be a field of it, or every second column.
-  const int step = (interlaced ? 2 : 1) * regions.row_step;
-  const int first = regions.first_row + field * regions.row_step;
-  const Line lines{first, step}, line{regions.first_column, regions.column_step};
-  const auto is_in = [&](int64_t column, int64_t row) {
-    for (const RegionMask &mask : regions.mask)
-      if (is_member(mask, column, row)) return true;
-    for (const auto &pixels : regions.pixels)
-      if (has_pixel(*pixels, column, row)) return true;
-    for (const Region &r : regions.region)
-      if (r.width > 0 && r.height > 0 &&
-          (r.rotation != 0 ? is_in_turned(r, regions.ellipse, column, row)
-                           : is_in_upright(r, regions.ellipse, column, row, line, lines)))
-        return true;
-    return false;
-  };
-  for (int k = y << plane.sub_y; k < (y + 1) << plane.sub_y; k++)
-    for (int column = x << plane.sub_x; column < (x + 1) << plane.sub_x; column++)
-      if (column < columns && field + k * (interlaced ? 2 : 1) < rows &&
-          is_in(line.first + column * line.step, first + k * step) != regions.invert)
-        return true;
-  return false;
 }
 
 Channel filter_interlaced(const Channel &in, Context context, const Regions &regions, int columns, int rows,
@@ -873,7 +772,7 @@ Channel filter_interlaced(const Channel &in, Context context, const Regions &reg
   split(context.alpha, alpha);
   const std::vector<Channel> colours = context.colours;
   for (int k = 0; k < 2; k++) {
-    context.filtered = [&](int x, int y) { return is_filtered(regions, columns, rows, plane, true, k, x, y); };
+    context.original = shares_of(regions, columns, rows, plane, true, k);
     context.mosaic.first_row = k;
     context.alpha = alpha[k];
     for (size_t i = 0; i < colours.size(); i++) {
@@ -955,6 +854,16 @@ void add_colours(const FrameLayout &layout, const Frame &frame, int plane, int c
     }
 }
 
+// The size of the frame is the size of its planes that are not subsampled.
+std::pair<int, int> size_of(const FrameLayout &layout) {
+  int columns = 0, rows = 0;
+  for (int i = 0; i < layout.planes; i++) {
+    if (layout.plane[i].sub_x == 0) columns = layout.plane[i].width;
+    if (layout.plane[i].sub_y == 0) rows = layout.plane[i].height;
+  }
+  return {columns, rows};
+}
+
 // `alpha`: the weights of colours; nullptr: no weights.
 Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p, int c, const Frame &frame,
                        const Channel *alpha, const Regions &regions) {
@@ -966,12 +875,7 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy && !fills) return in;
   if (channel.role == Role::Luma && s.luma == Luma::Copy && !is_rgb(layout) && !fills) return in;
   Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}, 0, 0, 0, {}, {}, 0};
-  // The size of the frame is the size of its planes that are not subsampled.
-  int columns = 0, rows = 0;
-  for (int i = 0; i < layout.planes; i++) {
-    if (layout.plane[i].sub_x == 0) columns = layout.plane[i].width;
-    if (layout.plane[i].sub_y == 0) rows = layout.plane[i].height;
-  }
+  const auto [columns, rows] = size_of(layout);
   const int row_step = layout.interlaced ? 2 : 1;
   context.mosaic = {width_of(s, 16), height_of(s, 16), &regions,    columns, rows,    1,
                     row_step,        plane.sub_x,      plane.sub_y, 0,       row_step};
@@ -979,16 +883,17 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
     context.mosaic.unit_x = std::max(context.mosaic.unit_x, 1 << layout.plane[i].sub_x);
     context.mosaic.unit_y = std::max(context.mosaic.unit_y, row_step << layout.plane[i].sub_y);
   }
-  context.filtered = [&](int x, int y) {
-    return layout.interlaced ? is_filtered(regions, columns, rows, plane, true, y % 2, x, y / 2)
-                             : is_filtered(regions, columns, rows, plane, false, 0, x, y);
-  };
+  context.original = shares_of(regions, columns, rows, plane, layout.interlaced);
   if (fills)
-    return in_regions({in.width, in.height, std::vector<int>(in.sample.size(), plane.fill_value[c]), {}}, in, context);
+    return in_regions({in.width, in.height, std::vector<int>(in.sample.size(), plane.fill_value[c]), {}}, in,
+                      context.original);
   if (channel.role == Role::Chroma && s.chroma == Chroma::Copy) return in;
   if (is_neutral(s, channel)) {
     Channel neutral{in.width, in.height, std::vector<int>(in.sample.size(), 1 << (channel.depth - 1)), {}};
-    return in_regions(neutral, in, context);
+    // Pixels that fade do so in each iteration.
+    Channel out = in;
+    for (int i = repeats_whole(s.mask) ? s.iterations : 1; i > 0; i--) out = in_regions(neutral, out, context.original);
+    return out;
   }
   if (alpha && channel.role != Role::Alpha) {
     context.alpha = *alpha;
@@ -1022,6 +927,17 @@ Frame above_threshold(const FilterSettings &settings, const FrameLayout &layout,
       if (is_neutral(settings, channel)) continue;
       out.plane[p][c] = above_threshold(out.plane[p][c], source.plane[p][c], settings, max_sample(channel));
     }
+  return out;
+}
+
+Frame in_regions(const Frame &filtered, const Frame &original, const FrameLayout &layout, const Regions &regions) {
+  Frame out;
+  const auto [columns, rows] = size_of(layout);
+  for (int p = 0; p < layout.planes; p++) {
+    const auto shares = shares_of(regions, columns, rows, layout.plane[p], layout.interlaced);
+    for (int c = 0; c < layout.plane[p].channels; c++)
+      out.plane[p].push_back(in_regions(filtered.plane[p][c], original.plane[p][c], shares));
+  }
   return out;
 }
 

@@ -38,6 +38,9 @@ Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Fr
 Frame above_threshold(const FilterSettings &settings, const FrameLayout &layout, const Frame &result,
                       const Frame &source);
 
+// The frame `filtered` in regions, `original` elsewhere, and mixtures of both where regions have a feather.
+Frame in_regions(const Frame &filtered, const Frame &original, const FrameLayout &layout, const Regions &regions);
+
 // Whether results of a mask, with default settings, are one sum of samples with coefficients or weights of 0 or more.
 bool is_mean(Mask mask);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
 
 namespace cudaconv {
 
@@ -24,15 +25,16 @@ void for_equal_rows(const RegionWork &work, size_t part, int step, Function f) {
 
 }  // namespace
 
-Selection::Selection(const Plan &plan, const std::vector<const RegionWork *> &works) {
+Selection::Selection(const Plan &plan, const std::vector<const RegionWork *> &works, int first_result) {
   const auto add_rects = [&] {
     for (size_t i = 0; i < works.size(); i++)
-      if (!this->add_rects(plan, *works[i], static_cast<int>(i))) return false;
+      if (!this->add_rects(plan, *works[i], first_result + static_cast<int>(i))) return false;
     return !rects_overlap();
   };
-  if (add_rects()) return;
+  const bool fades = std::any_of(works.begin(), works.end(), [](const RegionWork *work) { return work->fades(); });
+  if (!fades && add_rects()) return;
   rects_.clear();
-  for (size_t i = 0; i < works.size(); i++) add_cells(plan, *works[i], static_cast<int>(i));
+  for (size_t i = 0; i < works.size(); i++) add_cells(plan, *works[i], first_result + static_cast<int>(i));
 }
 
 // Returns whether all rectangles could be added.
@@ -75,18 +77,20 @@ void Selection::add_cells(const Plan &plan, const RegionWork &work, int result) 
     for_equal_rows(work, i, kCell, [&](const RegionRows::Row &row, int y0, int y1) {
       for (size_t r = row.begin; r < row.end; r++) {
         const PixelRun run = work.rows(i).runs()[r];
+        const uint8_t *const shares = work.rows(i).shares(r);
         for (int x = run.begin, right; x < run.end; x = right) {
           right = std::min<int>(run.end, (x / kCell + 1) * kCell);
-          add_to_cell(static_cast<int>(i), result, x / kCell, y0 / kCell,
-                      {x % kCell, y0 % kCell, right - x / kCell * kCell, y1 - y0 / kCell * kCell});
+          const PixelRect rect = {x % kCell, y0 % kCell, right - x / kCell * kCell, y1 - y0 / kCell * kCell};
+          SelectedCell &cell = add_to_cell(static_cast<int>(i), result, x / kCell, y0 / kCell, rect);
+          if (shares) add_shares(cell, rect, shares + (x - run.begin));
         }
       }
     });
   }
 }
 
-// `rect` is in pixels of the cell.
-void Selection::add_to_cell(int part, int result, int column, int row, const PixelRect &rect) {
+// `rect` is in pixels of the cell. Returns the cell.
+SelectedCell &Selection::add_to_cell(int part, int result, int column, int row, const PixelRect &rect) {
   int32_t &latest = latest_[part][static_cast<size_t>(row) * across_[part] + column];
   const uint32_t ones = columns_of_cell(rect.x0, rect.x1);
   for (int32_t at = latest; at; at = before_[at - 1]) {
@@ -97,19 +101,31 @@ void Selection::add_to_cell(int part, int result, int column, int row, const Pix
   }
   SelectedCell *const cell = latest ? &cells_[latest - 1] : nullptr;
   if (!cell || cell->result != result) {
-    cells_.push_back({column * Area::kCell, row * Area::kCell, -1, static_cast<uint8_t>(part),
+    cells_.push_back({column * Area::kCell, row * Area::kCell, -1, -1, static_cast<uint8_t>(part),
                       static_cast<uint8_t>(result), static_cast<uint8_t>(rect.x0), static_cast<uint8_t>(rect.y0),
                       static_cast<uint8_t>(rect.x1), static_cast<uint8_t>(rect.y1)});
     before_.push_back(latest);
     latest = static_cast<int32_t>(cells_.size());
-    return;
+    return cells_.back();
   }
   if (cell->first_word < 0 && cell->x0 == rect.x0 && cell->x1 == rect.x1 && cell->y1 == rect.y0) {
     cell->y1 = static_cast<uint8_t>(rect.y1);
-    return;
+    return *cell;
   }
   uint32_t *const bits = bits_of(*cell);
   for (int y = rect.y0; y < rect.y1; y++) bits[y] |= ones;
+  return *cell;
+}
+
+// `shares`: of the rectangle's columns, the same in all its rows.
+void Selection::add_shares(SelectedCell &cell, const PixelRect &rect, const uint8_t *shares) {
+  constexpr int kCell = Area::kCell;
+  if (cell.first_share < 0) {
+    cell.first_share = static_cast<int32_t>(shares_.size());
+    shares_.resize(shares_.size() + kCell * kCell);
+  }
+  for (int y = rect.y0; y < rect.y1; y++)
+    std::memcpy(&shares_[cell.first_share + y * kCell + rect.x0], shares, rect.width());
 }
 
 uint32_t *Selection::bits_of(SelectedCell &cell) {

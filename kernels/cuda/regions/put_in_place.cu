@@ -2,13 +2,15 @@
 //
 // place_kernel copies the pixels of selected cells from result frames to the frame, one cell a block. Threads copy
 // vectors of 16 bytes where rows begin at multiples of these, else container by container. Example, RGBA: a row of a
-// cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors.
+// cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors. Cells with pixels that
+// fade go pixel by pixel: each container of the frame is read, blended and written.
 //
 // fetch_kernel copies the lists of cells and tiles from pinned host memory to the device.
 #include "cuda/regions/put_in_place.h"
 
 #include "cuda/launch.cuh"
 #include "cuda/launch_params.h"
+#include "plan/feather.h"
 
 namespace cudaconv {
 
@@ -21,11 +23,18 @@ struct PlacedPart {
   int32_t vector_bytes;  // bytes of a pixel if it is copied by vectors, else 0
   int32_t container_bytes, containers, step, first;
   uint8_t offset[kMaxChannels];
+  // To blend pixels. Samples are bit fields: `mask` of the containers, shifted right by `shift`. A container has one
+  // field, or, with `packed`, all `channels`.
+  bool packed, big_endian;
+  int32_t channels;
+  uint8_t shift[kMaxChannels];
+  uint32_t mask[kMaxChannels];
 };
 
 struct PlaceParams {
   const SelectedCell *cell;  // nullptr: blocks work on the cells of the rectangles
   const uint32_t *bits;
+  const uint8_t *shares;  // nullptr: no pixel fades
   int32_t rects;
   struct Rect {
     int32_t first_block;
@@ -46,6 +55,7 @@ __device__ inline SelectedCell find_cell(const PlaceParams &p) {
   const auto within = [](int v) { return static_cast<uint8_t>(min(max(v, 0), kCell)); };
   return {x,
           y,
+          -1,
           -1,
           p.rect[i].selected.part,
           p.rect[i].selected.result,
@@ -132,9 +142,57 @@ __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &
   }
 }
 
+__device__ inline uint32_t load_container(const PlacedPart &part, const uint8_t *from) {
+  uint32_t word = 0;
+#pragma unroll 1
+  for (int b = 0; b < part.container_bytes; b++)
+    word |= static_cast<uint32_t>(from[part.big_endian ? part.container_bytes - 1 - b : b]) << 8 * b;
+  return word;
+}
+
+__device__ inline void store_container(const PlacedPart &part, uint32_t word, uint8_t *to) {
+#pragma unroll 1
+  for (int b = 0; b < part.container_bytes; b++)
+    to[part.big_endian ? part.container_bytes - 1 - b : b] = static_cast<uint8_t>(word >> 8 * b);
+}
+
+// Blends the samples of container `c` of a pixel. Other bits come from the result.
+__device__ inline uint32_t fade_container(const PlacedPart &part, int c, uint32_t filtered, uint32_t original,
+                                          uint32_t share) {
+  uint32_t word = filtered;
+  const int first = part.packed ? 0 : c, end = part.packed ? part.channels : c + 1;
+#pragma unroll 1
+  for (int i = first; i < end; i++) {
+    const uint32_t mask = part.mask[i], shift = part.shift[i];
+    const uint32_t sample = faded<uint32_t>((filtered & mask) >> shift, (original & mask) >> shift, share);
+    word = (word & ~mask) | sample << shift;
+  }
+  return word;
+}
+
+__device__ inline void fade_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
+  const PlaneView &from = part.from[cell.result];
+  const uint32_t columns = columns_of_cell(cell.x0, cell.x1);
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < Area::kCell * Area::kCell; i += kThreads) {
+    const int row = i / Area::kCell, x = i % Area::kCell;
+    if (!(selected(p, cell, columns, row) >> x & 1)) continue;
+    const int64_t y = cell.y + row, pixel = part.first + int64_t{cell.x + x} * part.step;
+    const uint32_t share = p.shares[cell.first_share + i];
+#pragma unroll 1
+    for (int c = 0; c < part.containers; c++) {
+      const int64_t byte = (pixel + part.offset[c]) * part.container_bytes;
+      uint8_t *const to = part.to.data + y * part.to.pitch + byte;
+      const uint32_t filtered = load_container(part, from.data + y * from.pitch + byte);
+      store_container(part, fade_container(part, c, filtered, load_container(part, to), share), to);
+    }
+  }
+}
+
 __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __grid_constant__ PlaceParams p) {
   const SelectedCell cell = find_cell(p);
   const PlacedPart &part = p.part[cell.part];
+  if (p.shares && cell.first_share >= 0) return fade_containers(p, part, cell);
   if (part.vector_bytes == 1) return place_vectors<1>(p, part, cell);
   if (part.vector_bytes == 2) return place_vectors<2>(p, part, cell);
   if (part.vector_bytes == 3) return place_vectors<3>(p, part, cell);
@@ -176,13 +234,14 @@ void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream
           vectors);
 }
 
-void launch_put_in_place(const Plan &plan, const Selection &selection, const SelectedCell *cells, const uint32_t *bits,
+void launch_put_in_place(const Plan &plan, const Selection &selection, const SelectedLists &lists,
                          const std::vector<FrameView> &results, const FrameView &frame, cudaStream_t stream) {
   PlaceParams p = {};
   auto blocks = static_cast<int32_t>(selection.cells().size());
   if (blocks) {
-    p.cell = cells;
-    p.bits = bits;
+    p.cell = lists.cells;
+    p.bits = lists.bits;
+    p.shares = lists.shares;
   }
   for (const SelectedRect &rect : selection.rects()) {
     p.rect[p.rects++] = {blocks, rect};
@@ -204,9 +263,16 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const Sel
     out.step = layout.step;
     out.first = layout.first;
     // The channels of Packed32 are fields of one container.
-    out.containers = layout.container == Container::Packed32 ? 1 : layout.channels;
-    if (layout.container != Container::Packed32)
-      for (int c = 0; c < layout.channels; c++) out.offset[c] = layout.channel[c].offset;
+    out.packed = layout.container == Container::Packed32;
+    out.big_endian = layout.container == Container::U16BE;
+    out.channels = layout.channels;
+    out.containers = out.packed ? 1 : layout.channels;
+    for (int c = 0; c < layout.channels; c++) {
+      const ChannelLayout &channel = layout.channel[c];
+      if (!out.packed) out.offset[c] = channel.offset;
+      out.shift[c] = out.packed ? channel.offset : channel.shift;
+      out.mask[c] = ((1u << channel.depth) - 1) << out.shift[c];
+    }
   }
   enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, p);
 }

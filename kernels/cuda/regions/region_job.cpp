@@ -35,6 +35,36 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
   return copies_of_regions(plan, read, written);
 }
 
+// Adds a placement to a batch, and its lists to the lists of the job.
+void add_placement(RegionJob *job, Batch *batch, Selection selection) {
+  const auto first_word = static_cast<int32_t>(job->bits.size()),
+             first_share = static_cast<int32_t>(job->shares.size());
+  batch->placements.push_back({std::move(selection), job->cells.size()});
+  const Selection &added = batch->placements.back().selection;
+  for (SelectedCell cell : added.cells()) {
+    if (cell.first_word >= 0) cell.first_word += first_word;
+    if (cell.first_share >= 0) cell.first_share += first_share;
+    job->cells.push_back(cell);
+  }
+  job->bits.insert(job->bits.end(), added.bits().begin(), added.bits().end());
+  job->shares.insert(job->shares.end(), added.shares().begin(), added.shares().end());
+}
+
+// Cuts the groups into batches.
+void make_batches(RegionJob *job) {
+  const std::vector<Group> &groups = job->groups;
+  const bool fades = std::any_of(groups.begin(), groups.end(), [](const Group &group) { return group.work.fades(); });
+  const size_t together = fades ? 1 : kMostResults;
+  for (size_t begin = 0; begin < groups.size(); begin += kMostResults) {
+    Batch &batch = job->batches.emplace_back(Batch{begin, std::min(groups.size(), begin + kMostResults), {}});
+    for (size_t first = begin; first < batch.end; first += together) {
+      std::vector<const RegionWork *> works;
+      for (size_t g = first; g < std::min(batch.end, first + together); g++) works.push_back(&groups[g].work);
+      add_placement(job, &batch, Selection(groups[begin].prepared->filter(), works, static_cast<int>(first - begin)));
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const RegionJob> &before,
@@ -62,18 +92,7 @@ std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const Reg
     }
     job->groups.push_back({std::move(prepared), std::move(work), std::move(computed)});
   }
-  for (size_t begin = 0; begin < job->groups.size(); begin += kMostResults) {
-    const size_t end = std::min(job->groups.size(), begin + kMostResults);
-    std::vector<const RegionWork *> works;
-    for (size_t g = begin; g < end; g++) works.push_back(&job->groups[g].work);
-    job->batches.push_back({begin, end, Selection(job->groups[begin].prepared->filter(), works), job->cells.size()});
-    const Selection &selection = job->batches.back().selection;
-    for (SelectedCell cell : selection.cells()) {
-      if (cell.first_word >= 0) cell.first_word += static_cast<int32_t>(job->bits.size());
-      job->cells.push_back(cell);
-    }
-    job->bits.insert(job->bits.end(), selection.bits().begin(), selection.bits().end());
-  }
+  make_batches(job.get());
   job->has_copies = with_copies;
   if (with_copies) job->copies = copies_of(planned, job->groups, cancellation);
   // Jobs with masks are not reused: masks are large, and rarely stay the same from frame to frame.

@@ -26,12 +26,17 @@ struct Group {
   std::vector<std::vector<PartArea>> computed;
 };
 
-// Up to kMostResults groups, `begin` to `end` - 1, whose results are put in place together. It has the pixels to copy
-// for them, and the index of their first cell among the cells of all batches.
-struct Batch {
-  size_t begin, end;
+// The pixels that one launch puts in place, and the index of their first cell among the cells of all launches.
+struct Placement {
   Selection selection;
   size_t first_cell;
+};
+
+// Up to kMostResults groups, `begin` to `end` - 1, whose results are put in place together, or, if pixels fade, one
+// after the other.
+struct Batch {
+  size_t begin, end;
+  std::vector<Placement> placements;
 };
 
 // The regions of a frame and the work for them.
@@ -41,6 +46,7 @@ struct RegionJob {
   std::vector<Batch> batches;
   std::vector<SelectedCell> cells;
   std::vector<uint32_t> bits;
+  std::vector<uint8_t> shares;  // empty: no pixel fades
   bool has_copies = false;
   RegionCopies copies;  // for frames in host memory that are filtered in place
 };

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Exact Euclidean distances, as in A. Meijster, J. Roerdink and W. Hesselink, "A general algorithm for computing
+// distance transforms in linear time", 2000: first the distances down each column, then in each row the lower envelope
+// of the parabolas that have these as their vertices. P. Felzenszwalb and D. Huttenlocher describe the same envelope in
+// "Distance transforms of sampled functions", 2012. Only columns within reach of a region are visited, and rows between
+// two pixels of a region only where they leave it.
+#include "plan/feather.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/run_union.h"
+
+namespace cudaconv {
+
+namespace {
+
+class Feathering {
+ public:
+  Feathering(const RegionRows &pixels, int columns, const Feather &feather)
+      : pixels_(pixels),
+        columns_(columns),
+        square_x_(feather.column_step * feather.column_step),
+        square_y_(feather.row_step * feather.row_step),
+        reach_x_(static_cast<int>(feather.reach() / feather.column_step)),
+        reach_y_(static_cast<int>(feather.reach() / feather.row_step)),
+        share_by_square_(shares_by_square(feather.width)),
+        share_(columns) {}
+
+  RegionRows run(const Cancellation &cancellation) {
+    look_up(cancellation);
+    std::vector<int> below(columns_, kFar);  // by column, the nearest row below with a pixel of a region
+    for (int y = pixels_.rows() - 1; y >= 0 && !cancellation.requested(); y--) {
+      const bool like_last = y + 1 < pixels_.rows() && pixels_.row(y) == pixels_.row(y + 1);
+      if (like_last && !has_sources(y) && !has_sources(y + 1))
+        result_.repeat();
+      else
+        fade_row(y, below.data());
+      if (y == 0 || !(pixels_.row(y - 1) == pixels_.row(y))) mark(y, &below);
+    }
+    result_.reverse();
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr int kFar = INT32_MAX / 2;  // a row, or a number of rows
+
+  // A column of a row, and the squared distance down or up to the nearest pixel of a region.
+  struct Source {
+    int64_t x, square;
+  };
+
+  bool has_sources(int y) const { return first_source_[y] < first_source_[y + 1]; }
+
+  void mark(int y, std::vector<int> *rows) const {
+    for (size_t i = pixels_.row(y).begin; i < pixels_.row(y).end; i++) {
+      const PixelRun &run = pixels_.runs()[i];
+      std::fill(rows->begin() + run.begin, rows->begin() + run.end, y);
+    }
+  }
+
+  template <typename Change>
+  void change(int y, Change change) const {
+    if (y < 0 || y >= pixels_.rows()) return;
+    for (size_t i = pixels_.row(y).begin; i < pixels_.row(y).end; i++) change(pixels_.runs()[i]);
+  }
+
+  // Finds the columns outside regions with a pixel of a region within reach above or below, and its distance above.
+  void look_up(const Cancellation &cancellation) {
+    std::vector<int> above(columns_, -kFar);  // by column, the nearest row above with a pixel of a region
+    RunUnion near(columns_);
+    std::vector<PixelRun> runs;
+    for (int y = 0; y < reach_y_; y++) change(y, [&](const PixelRun &run) { near.add(run); });
+    first_source_.assign(1, 0);
+    for (int y = 0; y < pixels_.rows() && !cancellation.requested(); y++) {
+      change(y + reach_y_, [&](const PixelRun &run) { near.add(run); });
+      change(y - reach_y_ - 1, [&](const PixelRun &run) { near.remove(run); });
+      runs.clear();
+      near.list(&runs);
+      size_t next = pixels_.row(y).begin;
+      for (const PixelRun &run : runs)
+        for (int x = run.begin; x < run.end;) {
+          while (next < pixels_.row(y).end && pixels_.runs()[next].end <= x) next++;
+          const bool more = next < pixels_.row(y).end && pixels_.runs()[next].begin < run.end;
+          const int end = more ? pixels_.runs()[next].begin : run.end;
+          if (x < end) source_.push_back({x, end});
+          for (int column = x; column < end; column++) above_.push_back(y - above[column]);
+          x = more ? pixels_.runs()[next].end : run.end;
+        }
+      first_source_.push_back(source_.size());
+      first_above_.push_back(above_.size());
+      if (y + 1 == pixels_.rows() || !(pixels_.row(y + 1) == pixels_.row(y))) mark(y, &above);
+    }
+  }
+
+  // Appends row y to the result.
+  void fade_row(int y, const int *below) {
+    runs_.clear();
+    sources_.clear();
+    begin_ = 0;
+    size_t source = first_source_[y], inside = pixels_.row(y).begin;
+    const int *above = above_.data() + (y ? first_above_[y - 1] : 0);
+    while (source < first_source_[y + 1] || inside < pixels_.row(y).end) {
+      const bool is_source = source < first_source_[y + 1] &&
+                             (inside == pixels_.row(y).end || source_[source].begin < pixels_.runs()[inside].begin);
+      const PixelRun &run = is_source ? source_[source++] : pixels_.runs()[inside++];
+      if (!sources_.empty() && run.begin - sources_.back().x > 2 * reach_x_) fade_to(columns_);
+      if (is_source) {
+        for (int x = run.begin; x < run.end; x++) {
+          const int64_t distance = std::min(*above++, below[x] - y);
+          if (distance <= reach_y_) sources_.push_back({x, square_y_ * distance * distance});
+        }
+        continue;
+      }
+      sources_.push_back({run.begin, 0});
+      fade_to(run.begin);
+      runs_.push_back(run);
+      std::fill(&share_[run.begin], &share_[run.begin] + run.end - run.begin, uint8_t{0});
+      sources_.push_back({run.end - 1, 0});
+      begin_ = run.end;
+    }
+    fade_to(columns_);
+    result_.append(runs_, share_.data());
+  }
+
+  // Fades the pixels from begin_ to `end` - 1 by the distances from sources_, and forgets these.
+  void fade_to(int64_t end) {
+    if (sources_.empty()) return;
+    const int64_t first = std::max<int64_t>(begin_, sources_.front().x - reach_x_);
+    begin_ = end = std::min(end, sources_.back().x + reach_x_ + 1);
+    // envelope_: the sources that are nearest to some pixel, and the first of these pixels.
+    envelope_.clear();
+    for (const Source &source : sources_) {
+      int64_t from = first;
+      while (!envelope_.empty()) {
+        const auto &[before, start] = envelope_.back();
+        if (square_to(before, start) <= square_to(source, start)) {
+          from = 1 + (square_x_ * (source.x * source.x - before.x * before.x) + source.square - before.square) /
+                         (2 * square_x_ * (source.x - before.x));
+          break;
+        }
+        envelope_.pop_back();
+      }
+      if (from < end) envelope_.emplace_back(source, from);
+    }
+    for (size_t i = 0; i < envelope_.size(); i++) {
+      const int64_t stop = i + 1 < envelope_.size() ? envelope_[i + 1].second : end;
+      for (int64_t x = envelope_[i].second; x < stop; x++) {
+        const auto square = static_cast<size_t>(square_to(envelope_[i].first, x));
+        if (square >= share_by_square_.size()) continue;
+        share_[x] = share_by_square_[square];
+        const auto column = static_cast<int32_t>(x);
+        if (!runs_.empty() && runs_.back().end == column)
+          runs_.back().end++;
+        else
+          runs_.push_back({column, column + 1});
+      }
+    }
+    sources_.clear();
+  }
+
+  int64_t square_to(const Source &source, int64_t x) const {
+    return square_x_ * (x - source.x) * (x - source.x) + source.square;
+  }
+
+  const RegionRows &pixels_;
+  const int columns_;
+  const int64_t square_x_, square_y_;  // of the distance between neighbours
+  const int reach_x_, reach_y_;        // pixels of the part
+  const std::vector<uint8_t> share_by_square_;
+  RegionRows result_;
+  // By row: the columns that look_up() found, and the rows up to the nearest pixel of a region.
+  std::vector<size_t> first_source_, first_above_;
+  std::vector<PixelRun> source_;
+  std::vector<int> above_;
+  // The row at hand: shares by column, complete runs, and the sources that pixels from begin_ on fade from.
+  std::vector<uint8_t> share_;
+  std::vector<PixelRun> runs_;
+  std::vector<Source> sources_;
+  std::vector<std::pair<Source, int64_t>> envelope_;
+  int64_t begin_ = 0;
+};
+
+}  // namespace
+
+std::vector<uint8_t> shares_by_square(int feather) {
+  // floor(2^16 * d / r), where r is the 256ths of pixels at which nothing of the result is left. It grows with d.
+  const int64_t r = 256 + feather;
+  std::vector<uint8_t> shares;
+  int64_t share = 0;
+  for (int64_t square = 0; square << 16 < r * r; square++) {
+    while ((share + 1) * (share + 1) * r * r <= square << 32) share++;
+    shares.push_back(static_cast<uint8_t>(share));
+  }
+  return shares;
+}
+
+RegionRows feathered(const RegionRows &pixels, int columns, const Feather &feather, const Cancellation &cancellation) {
+  return Feathering(pixels, columns, feather).run(cancellation);
+}
+
+}  // namespace cudaconv
