@@ -26,7 +26,10 @@ class Feathering {
         reach_x_(static_cast<int>(feather.reach() / feather.column_step)),
         reach_y_(static_cast<int>(feather.reach() / feather.row_step)),
         share_by_square_(shares_by_square(feather.width)),
-        share_(columns) {}
+        reach_by_square_(reaches()),
+        share_(columns),
+        source_list_(columns + 2),
+        envelope_(columns + 2) {}
 
   RegionRows run(const Cancellation &cancellation) {
     look_up(cancellation);
@@ -49,6 +52,11 @@ class Feathering {
   // A column of a row, and the squared distance down or up to the nearest pixel of a region.
   struct Source {
     int64_t x, square;
+  };
+  // A source that is the nearest one of some pixels, from `from` on.
+  struct Nearest {
+    Source source;
+    int64_t from;
   };
 
   bool has_sources(int y) const { return first_source_[y] < first_source_[y + 1]; }
@@ -97,7 +105,7 @@ class Feathering {
   // Appends row y to the result.
   void fade_row(int y, const int *below) {
     runs_.clear();
-    sources_.clear();
+    sources_ = 0;
     begin_ = 0;
     size_t source = first_source_[y], inside = pixels_.row(y).begin;
     const int *above = above_.data() + (y ? first_above_[y - 1] : 0);
@@ -105,63 +113,92 @@ class Feathering {
       const bool is_source = source < first_source_[y + 1] &&
                              (inside == pixels_.row(y).end || source_[source].begin < pixels_.runs()[inside].begin);
       const PixelRun &run = is_source ? source_[source++] : pixels_.runs()[inside++];
-      if (!sources_.empty() && run.begin - sources_.back().x > 2 * reach_x_) fade_to(columns_);
+      if (sources_ && run.begin - source_list_[sources_ - 1].x > 2 * reach_x_) fade_to(columns_);
       if (is_source) {
         for (int x = run.begin; x < run.end; x++) {
           const int64_t distance = std::min(*above++, below[x] - y);
-          if (distance <= reach_y_) sources_.push_back({x, square_y_ * distance * distance});
+          if (distance <= reach_y_) add_source(x, square_y_ * distance * distance);
         }
         continue;
       }
-      sources_.push_back({run.begin, 0});
+      add_source(run.begin, 0);
       fade_to(run.begin);
       runs_.push_back(run);
       std::fill(&share_[run.begin], &share_[run.begin] + run.end - run.begin, uint8_t{0});
-      sources_.push_back({run.end - 1, 0});
+      add_source(run.end - 1, 0);
       begin_ = run.end;
     }
     fade_to(columns_);
     result_.append(runs_, share_.data());
   }
 
-  // Fades the pixels from begin_ to `end` - 1 by the distances from sources_, and forgets these.
+  // Member by member: processors wait where a pair is loaded that was just stored in two parts.
+  void add_source(int64_t x, int64_t square) {
+    Source &source = source_list_[sources_++];
+    source.x = x;
+    source.square = square;
+  }
+
+  // Fades the pixels from begin_ to `end` - 1 by the distances from the sources, and forgets these.
   void fade_to(int64_t end) {
-    if (sources_.empty()) return;
-    const int64_t first = std::max<int64_t>(begin_, sources_.front().x - reach_x_);
-    begin_ = end = std::min(end, sources_.back().x + reach_x_ + 1);
-    // envelope_: the sources that are nearest to some pixel, and the first of these pixels.
-    envelope_.clear();
-    for (const Source &source : sources_) {
+    if (!sources_) return;
+    const int64_t first = std::max<int64_t>(begin_, source_list_[0].x - reach_x_);
+    begin_ = end = std::min(end, source_list_[sources_ - 1].x + reach_x_ + 1);
+    size_t nearest = 0;  // sources in envelope_
+    for (size_t i = 0; i < sources_; i++) {
+      const Source &source = source_list_[i];
       int64_t from = first;
-      while (!envelope_.empty()) {
-        const auto &[before, start] = envelope_.back();
-        if (square_to(before, start) <= square_to(source, start)) {
-          from = 1 + (square_x_ * (source.x * source.x - before.x * before.x) + source.square - before.square) /
-                         (2 * square_x_ * (source.x - before.x));
-          break;
-        }
-        envelope_.pop_back();
+      for (; nearest > 0; nearest--) {
+        const Nearest &before = envelope_[nearest - 1];
+        if (square_to(before.source, before.from) > square_to(source, before.from)) continue;
+        from = 1 + meeting_of(before.source, source);
+        break;
       }
-      if (from < end) envelope_.emplace_back(source, from);
+      if (from >= end) continue;
+      envelope_[nearest].source = source;
+      envelope_[nearest++].from = from;
     }
-    for (size_t i = 0; i < envelope_.size(); i++) {
-      const int64_t stop = i + 1 < envelope_.size() ? envelope_[i + 1].second : end;
-      for (int64_t x = envelope_[i].second; x < stop; x++) {
-        const auto square = static_cast<size_t>(square_to(envelope_[i].first, x));
-        if (square >= share_by_square_.size()) continue;
-        share_[x] = share_by_square_[square];
-        const auto column = static_cast<int32_t>(x);
-        if (!runs_.empty() && runs_.back().end == column)
-          runs_.back().end++;
-        else
-          runs_.push_back({column, column + 1});
-      }
+    for (size_t i = 0; i < nearest; i++) {
+      const auto &[source, from] = envelope_[i];
+      const int64_t stop = i + 1 < nearest ? envelope_[i + 1].from : end, reach = reach_by_square_[source.square];
+      fade_run(source, static_cast<int32_t>(std::max(from, source.x - reach)),
+               static_cast<int32_t>(std::min(stop, source.x + reach + 1)));
     }
-    sources_.clear();
+    sources_ = 0;
+  }
+
+  // The last pixel, from 0 on, that is not nearer to `b` than to `a`, a source on its left. One is there.
+  int64_t meeting_of(const Source &a, const Source &b) const {
+    if (a.square == b.square) return (a.x + b.x) / 2;
+    // Exact, and faster than integers: the quotient of numbers below 2^50 and 2^20 is not rounded to the next integer.
+    const int64_t dividend = square_x_ * (b.x * b.x - a.x * a.x) + b.square - a.square;
+    return static_cast<int64_t>(static_cast<double>(dividend) / static_cast<double>(2 * square_x_ * (b.x - a.x)));
+  }
+
+  // Fades pixels begin ... end - 1, all of which are within reach of the source.
+  void fade_run(const Source &source, int32_t begin, int32_t end) {
+    if (begin >= end) return;
+    for (int32_t x = begin; x < end; x++) share_[x] = share_by_square_[square_to(source, x)];
+    if (!runs_.empty() && runs_.back().end == begin)
+      runs_.back().end = end;
+    else
+      runs_.push_back({begin, end});
   }
 
   int64_t square_to(const Source &source, int64_t x) const {
     return square_x_ * (x - source.x) * (x - source.x) + source.square;
+  }
+
+  // By squared distance from the region, how many pixels to either side fade.
+  std::vector<int> reaches() const {
+    std::vector<int> result;
+    int reach = reach_x_;
+    const auto most = static_cast<int64_t>(share_by_square_.size());
+    for (int64_t square = 0; square < most; square++) {
+      while (square_x_ * reach * reach + square >= most) reach--;
+      result.push_back(reach);
+    }
+    return result;
   }
 
   const RegionRows &pixels_;
@@ -169,6 +206,7 @@ class Feathering {
   const int64_t square_x_, square_y_;  // of the distance between neighbours
   const int reach_x_, reach_y_;        // pixels of the part
   const std::vector<uint8_t> share_by_square_;
+  const std::vector<int> reach_by_square_;
   RegionRows result_;
   // By row: the columns that look_up() found, and the rows up to the nearest pixel of a region.
   std::vector<size_t> first_source_, first_above_;
@@ -177,8 +215,9 @@ class Feathering {
   // The row at hand: shares by column, complete runs, and the sources that pixels from begin_ on fade from.
   std::vector<uint8_t> share_;
   std::vector<PixelRun> runs_;
-  std::vector<Source> sources_;
-  std::vector<std::pair<Source, int64_t>> envelope_;
+  std::vector<Source> source_list_;
+  size_t sources_ = 0;
+  std::vector<Nearest> envelope_;
   int64_t begin_ = 0;
 };
 

@@ -291,6 +291,20 @@ void invert_runs(std::vector<PixelRun> &runs, size_t begin, int width) {
   runs.insert(runs.end(), between.begin(), between.end());
 }
 
+// The first element from `begin` on that is 0, or that is not 0; `end` if there is none.
+int end_of_others(const uint8_t *share, int begin, int end) {
+  const void *const zero = std::memchr(share + begin, 0, end - begin);
+  return zero ? static_cast<int>(static_cast<const uint8_t *>(zero) - share) : end;
+}
+int end_of_zeros(const uint8_t *share, int begin, int end) {
+  for (uint64_t eight; begin + 8 <= end; begin += 8) {
+    std::memcpy(&eight, share + begin, 8);
+    if (eight) break;
+  }
+  while (begin < end && !share[begin]) begin++;
+  return begin;
+}
+
 Field field_of(const Regions &regions, const Plan &plan, const Plan::Part &part) {
   return {plan.layout.width(),
           static_cast<int>(ceil_div(plan.layout.height() - part.first_row, part.row_step)),
@@ -331,10 +345,12 @@ RegionRows samples_of(const RegionRows &pixels, const PlaneLayout &plane, int he
         const int begin = run.begin >> plane.sub_x, end = std::min(((run.end - 1) >> plane.sub_x) + 1, plane.width);
         if (begin >= end) continue;  // the last columns may have no chroma
         row.add({begin, end});
+        if (share.empty()) continue;
         const uint8_t *const shares = pixels.shares(r);
-        for (int x = run.begin; !share.empty() && x < std::min(run.end, end << plane.sub_x); x++) {
+        if (!shares) std::fill(&share[begin], &share[begin] + end - begin, uint8_t{0});
+        for (int x = run.begin; shares && x < std::min(run.end, end << plane.sub_x); x++) {
           uint8_t &least = share[x >> plane.sub_x];
-          least = std::min<uint8_t>(least, shares ? shares[x - run.begin] : 0);
+          least = std::min(least, shares[x - run.begin]);
         }
       }
     if (share.empty()) {
@@ -370,15 +386,15 @@ void RegionRows::append(const std::vector<PixelRun> &runs, const uint8_t *share)
   const size_t begin = runs_.size(), first_share = share_.size();
   for (const PixelRun &run : runs)
     for (int x = run.begin, end; x < run.end; x = end) {
-      const auto fades = [share](int x) { return share[x] != 0; };
-      for (end = x + 1; end < run.end && fades(end) == fades(x);) end++;
-      if (runs_.size() > begin && runs_.back().end == x && (first_share_.back() != kNone) == fades(x)) {
+      const bool fades = share[x] != 0;
+      end = fades ? end_of_others(share, x, run.end) : end_of_zeros(share, x, run.end);
+      if (runs_.size() > begin && runs_.back().end == x && (first_share_.back() != kNone) == fades) {
         runs_.back().end = end;
       } else {
         runs_.push_back({x, end});
-        first_share_.push_back(fades(x) ? share_.size() : kNone);
+        first_share_.push_back(fades ? share_.size() : kNone);
       }
-      if (fades(x)) share_.insert(share_.end(), share + x, share + end);
+      if (fades) share_.insert(share_.end(), share + x, share + end);
     }
   const auto is_like_last = [&] {
     const Row last = rows_.back();

@@ -86,6 +86,13 @@ void test_boxes() {
   expect(got.size() == 3 && is_box(got[1], {2, 2, 32, 22, 0, 0}), "boxes are joined until none meet");
   got = boxes("GRAY8", 8, within({{0, -9, 9, 9}, {90, 0, 5, 5}, {3, 3, 0, 5}}), 0);
   expect(got.empty(), "no boxes of regions without pixels");
+  // Blocks stay where they are, and go on into a soft edge.
+  Regions soft = within({{25, 20, 10, 9}, {90, 0, 5, 5}});
+  soft.feather = 3 * 256 - 100;
+  got = boxes("GRAY8", 2, soft, 0);
+  expect(got.size() == 1 && is_box(got[0], {21, 16, 17, 16, 0, 0}), "a box with a soft edge, of small blocks");
+  got = boxes("GRAY8", 30, soft, 0);
+  expect(got.size() == 1 && is_box(got[0], {0, 0, 38, 32, 5, 10}), "a box with a soft edge, of large blocks");
   // Neighbours that share a pixel of chroma.
   expect(boxes("GRAY8", 8, within({{1, 2, 4, 4}, {5, 2, 4, 4}}), 0).size() == 2, "neighbours");
   expect(boxes("NV12", 8, within({{1, 2, 4, 4}, {5, 2, 4, 4}}), 0).size() == 1, "neighbours that share chroma");
