@@ -24,8 +24,9 @@
  * Rectangles of #GstCudaConv:roi count pixels of the visible picture, from the corner of its crop rectangle, and those
  * of metas pixels of the whole frame, from its corner. A buffer that holds one field counts the rows of the frame, too
  * (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches is filtered. Masks read across
- * the edges of regions. #GstCudaConv:roi-grow adds a margin. #GstCudaConv:roi-scale makes the filter as strong as the
- * region is large. An element roihold in front covers frames that a detector misses.
+ * the edges of regions. #GstCudaConv:roi-grow adds a margin, #GstCudaConv:roi-feather a soft edge.
+ * #GstCudaConv:roi-scale makes the filter as strong as the region is large. An element roihold in front covers frames
+ * that a detector misses.
  *
  * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. A task of
  * the source pad pushes each frame as soon as it is done. See #GstCudaConv:frames-in-flight. Frames in system memory

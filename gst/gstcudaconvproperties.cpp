@@ -282,6 +282,20 @@ constexpr Property kProperties[] = {
                         "below. Segmentation masks grow by this fraction of the region's shorter side.",
                         kAnimated, 0, 4),
     /**
+     * GstCudaConv:roi-feather:
+     *
+     * A pixel at the distance d from the nearest pixel of a region has d / (roi-feather + 1) of the original, in steps
+     * of 1/256. In a region nothing of the original is left. Distances count pixels of luma. A chroma sample takes the
+     * least share of its pixels.
+     *
+     * It is an error with #GstCudaConv:roi-invert and with mask=fill: there all pixels beside the regions, or all of
+     * them, are to be hidden.
+     */
+    property<ROI(feather)>("roi-feather", "Soft edge of regions",
+                           "Width in pixels of a soft edge around each region, in which the filtered picture fades "
+                           "into the original; 0 = hard edge. Not with roi-invert or mask=fill.",
+                           kAnimated, 0, 256),
+    /**
      * GstCudaConv:roi-scale:
      *
      * A filter of fixed strength leaves a large face recognisable: the ratio of strength to size decides. mask=mosaic
@@ -362,7 +376,7 @@ std::string why_without_effect(const std::string &property, const Settings &s) {
   const auto is_one_of = [&](std::initializer_list<const char *> names) {
     return std::find(names.begin(), names.end(), property) != names.end();
   };
-  const bool by_roi = is_one_of({"roi-grow", "roi-scale", "roi-shape", "roi-invert"});
+  const bool by_roi = is_one_of({"roi-grow", "roi-feather", "roi-scale", "roi-shape", "roi-invert"});
   const bool by_metas = is_one_of({"roi-type"});
   if (!s.roi.meta && (by_metas || (by_roi && s.roi.rectangles.empty())))
     return property + " has no effect without " + (by_roi ? "roi or " : "") + "roi-meta";

@@ -9,6 +9,7 @@
 #include "gstcudaconvpinned.h"
 #include "gstcudaconvworkers.h"
 #include "plan/maskparser.h"
+#include "plan/messages.h"
 
 namespace cudaconv::gst {
 
@@ -17,6 +18,15 @@ FilterSettings Settings::complete() const {
   if ((filter.mask == Mask::Custom || filter.shape == Shape::Custom) && !coefficients.empty())
     result.coefficients = parse_coefficients(coefficients);
   return result;
+}
+
+void Settings::check_feather() const {
+  const bool fills = filter.mask == Mask::Fill, has_regions = roi.meta || !roi.rectangles.empty();
+  if (roi.feather <= 0 || !has_regions || (!fills && !roi.invert)) return;
+  throw Error(Error::Kind::Settings, "roi-feather=" + number_text(roi.feather) + " does not work with " +
+                                         (fills ? "mask=fill" : "roi-invert=true") +
+                                         ": a soft edge shows a part of the pixels that are to be hidden; set "
+                                         "roi-feather=0");
 }
 
 std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads) {
@@ -65,6 +75,7 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
     throw Error(Error::Kind::Format, "interlace-mode=fields is not supported; use interlace-mode=alternate");
   const Packing packing = packing_of(info);
   const FilterSettings filter = settings.complete();
+  settings.check_feather();
   for (const bool interlaced : {false, true}) {
     if (mode != GST_VIDEO_INTERLACE_MODE_MIXED && interlaced != (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED))
       continue;

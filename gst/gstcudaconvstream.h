@@ -31,6 +31,8 @@ struct Settings {
 
   // `filter` with its coefficients parsed, where the mask or shape uses them. Throws Error{Settings}.
   FilterSettings complete() const;
+  // Throws Error{Settings} where roi-feather does not work with the other settings.
+  void check_feather() const;
 };
 
 // A backend and the device that it runs on, if any.

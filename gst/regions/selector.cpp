@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <utility>
 
 #include "plan/maskparser.h"
@@ -21,6 +22,7 @@ RoiSelector::RoiSelector(const RoiSettings &settings, FrameSize frame, bool inte
   fixed_.active = meta_ || !settings.rectangles.empty();
   fixed_.ellipse = settings.shape == RoiShape::Ellipse;
   fixed_.invert = settings.invert;
+  fixed_.feather = static_cast<int>(std::lround(settings.feather * 256));
   look_for_outside();
   keep_those_in_picture(&fixed_.region);
   const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };

@@ -27,8 +27,9 @@ struct RoiSettings {
   std::string types;  // as TypeFilter takes them
   RoiShape shape = RoiShape::Rect;
   bool invert = false;
-  double grow = 0;   // fraction of a region's width and height, added on each side
-  double scale = 0;  // strength as a fraction of a region's shorter side; 0: as set
+  double grow = 0;     // fraction of a region's width and height, added on each side
+  double feather = 0;  // pixels over which results fade into the original around a region
+  double scale = 0;    // strength as a fraction of a region's shorter side; 0: as set
 };
 
 // The filtered regions and masks of one frame, and the shorter side of each mask in pixels, for roi-scale.

@@ -129,6 +129,7 @@ std::vector<PlannedRegions> RoiStrength::plan(const std::shared_ptr<const Plan> 
       group.plan = entry->second.plan;
       group.regions.active = true;
       group.regions.ellipse = all.ellipse;
+      group.regions.feather = all.feather;
       group.regions.first_row = all.first_row;
       group.regions.row_step = all.row_step;
     }

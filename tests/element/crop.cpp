@@ -393,6 +393,7 @@ GST_START_TEST(regions_are_those_of_a_copy_of_the_rectangle) {
       "mask=gauss5 roi-type=!face roi-grow=0.5",
       "mask=gauss roi-scale=0.2 size=3 roi-grow=0.1",
       "mask=fill roi-shape=ellipse",
+      "mask=box7 roi-feather=5",
       "mask=dilate roi='25%,25%,10%,100%; 3,3 20,5 9,18'",
       "mask=box7 unmarked=mark roi-type=car",
       "mask=fill hold=1000000000",

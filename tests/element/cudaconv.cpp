@@ -63,6 +63,7 @@ constexpr Number kNumbers[] = {
     {"roi-meta", 0, 0, 1, kLive},
     {"roi-invert", 0, 0, 1, kLive},
     {"roi-grow", 0, 0, 4, kAnimated},
+    {"roi-feather", 0, 0, 256, kAnimated},
     {"roi-scale", 0, 0, 1, kAnimated},
 };
 

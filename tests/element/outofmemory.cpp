@@ -41,6 +41,7 @@ const Case kCases[] = {
     {"roi-meta=true"},
     {"roi-meta=true roi-type=face"},
     {"roi-meta=true roi-grow=0.2"},
+    {"roi-meta=true roi-feather=6"},
     {"roi-meta=true hold=1000000000", true},
     {"roi-meta=true hold=1000000000 roi-grow=0.2 roi-shape=ellipse", true},
     {"roi-meta=true roi-scale=0.4"},

@@ -22,7 +22,7 @@ constexpr char kAllChanged[] =
     "shape=ellipse divisor=17 bias=0.25 negative=clamp magnitude=l1 threshold=0.03 iterations=2 border=wrap "
     "border-color=4278190081 "
     "fill-color=305419896 luma=copy chroma=copy alpha=filter roi='25%,0,50%,1e1; 0,0 9.5,0 9,9' roi-meta=true "
-    "roi-type='!staff,Gäste am Tor' roi-grow=0.1 roi-scale=0.3 roi-shape=ellipse roi-invert=true "
+    "roi-type='!staff,Gäste am Tor' roi-grow=0.1 roi-feather=3.5 roi-scale=0.3 roi-shape=ellipse roi-invert=true "
     "method=tiled";
 
 struct Strings {
@@ -264,7 +264,7 @@ GST_START_TEST(presets_of_roihold_go_with_those_of_the_filter) {
     fail_unless(changed, "%s changes no frame", name);
     count++;
   }
-  fail_unless_equals_int(count, 4);
+  fail_unless_equals_int(count, 5);
 }
 GST_END_TEST;
 

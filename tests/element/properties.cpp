@@ -45,7 +45,8 @@ GST_START_TEST(numbers_stay_within_their_ranges) {
   const struct {
     const char *name;
     double limit;
-  } limits[] = {{"bias", 1}, {"bias", -1}, {"sigma", 250}, {"sigma", -1}, {"sigma-range", 1}, {"roi-scale", 0}};
+  } limits[] = {{"bias", 1},        {"bias", -1},     {"sigma", 250},      {"sigma", -1},
+                {"sigma-range", 1}, {"roi-scale", 0}, {"roi-feather", 256}};
   gst_check_add_log_filter("GLib-GObject", G_LOG_LEVEL_CRITICAL,
                            g_regex_new("is invalid or out of range", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, nullptr),
                            nullptr, nullptr, nullptr);

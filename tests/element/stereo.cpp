@@ -252,11 +252,16 @@ GST_START_TEST(regions_of_any_form_count_pixels_of_the_frame) {
   Regions ellipse;
   ellipse.active = ellipse.ellipse = true;
   ellipse.region = {{3, 2, 17, 14}};
+  Regions soft_polygon = polygon, soft_ellipse = ellipse;
+  soft_polygon.feather = 7 * 256;
+  soft_ellipse.feather = 4 * 256 + 128;
   for (const Case &c : cases()) {
     if (!c.pictures.empty() || c.interlacing != kProgressive || c.width < 23 || c.height < 20) continue;
     for (const char *properties : {"mask=gauss5 chroma=filter", "mask=mosaic size=5", "mask=dilate iterations=2"}) {
       check(c, properties, polygon, " roi='5,0 39,17 5,17'");
       check(c, properties, ellipse, " roi='3,2,17,14' roi-shape=ellipse");
+      check(c, properties, soft_polygon, " roi='5,0 39,17 5,17' roi-feather=7");
+      check(c, properties, soft_ellipse, " roi='3,2,17,14' roi-shape=ellipse roi-feather=4.5");
     }
   }
 }
