@@ -93,7 +93,8 @@ class Feathering {
           const bool more = next < pixels_.row(y).end && pixels_.runs()[next].begin < run.end;
           const int end = more ? pixels_.runs()[next].begin : run.end;
           if (x < end) source_.push_back({x, end});
-          for (int column = x; column < end; column++) above_.push_back(y - above[column]);
+          for (int column = x; column < end; column++)
+            above_.push_back(static_cast<uint16_t>(std::min(y - above[column], UINT16_MAX)));
           x = more ? pixels_.runs()[next].end : run.end;
         }
       first_source_.push_back(source_.size());
@@ -108,7 +109,7 @@ class Feathering {
     sources_ = 0;
     begin_ = 0;
     size_t source = first_source_[y], inside = pixels_.row(y).begin;
-    const int *above = above_.data() + (y ? first_above_[y - 1] : 0);
+    const uint16_t *above = above_.data() + (y ? first_above_[y - 1] : 0);
     while (source < first_source_[y + 1] || inside < pixels_.row(y).end) {
       const bool is_source = source < first_source_[y + 1] &&
                              (inside == pixels_.row(y).end || source_[source].begin < pixels_.runs()[inside].begin);
@@ -116,7 +117,7 @@ class Feathering {
       if (sources_ && run.begin - source_list_[sources_ - 1].x > 2 * reach_x_) fade_to(columns_);
       if (is_source) {
         for (int x = run.begin; x < run.end; x++) {
-          const int64_t distance = std::min(*above++, below[x] - y);
+          const int64_t distance = std::min<int>(*above++, below[x] - y);
           if (distance <= reach_y_) add_source(x, square_y_ * distance * distance);
         }
         continue;
@@ -211,7 +212,7 @@ class Feathering {
   // By row: the columns that look_up() found, and the rows up to the nearest pixel of a region.
   std::vector<size_t> first_source_, first_above_;
   std::vector<PixelRun> source_;
-  std::vector<int> above_;
+  std::vector<uint16_t> above_;
   // The row at hand: shares by column, complete runs, and the sources that pixels from begin_ on fade from.
   std::vector<uint8_t> share_;
   std::vector<PixelRun> runs_;

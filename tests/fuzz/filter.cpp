@@ -90,6 +90,7 @@ Regions read_regions(fuzz::Bytes &bytes) {
   regions.active = true;
   regions.ellipse = flags & 2;
   regions.invert = flags & 4;
+  if (flags & 128 && !regions.invert) regions.feather = bytes.raw<uint16_t>();
   if (flags & 8) {  // the frame is one field
     regions.row_step = 2;
     regions.first_row = flags >> 4 & 1;
