@@ -252,7 +252,7 @@ class OwnedFrame {
 // The frames behind the buffer numbers of a pass.
 using Buffers = std::map<int, FrameView>;
 
-// The work for the regions of a frame. A later frame with the same regions uses it again.
+// The work for the regions of a frame or of a view. A later one with the same regions uses it again.
 struct RegionJob {
   std::vector<PlannedRegions> planned;
   std::deque<RegionWork> work;  // by plan
@@ -328,7 +328,7 @@ class CpuBackend : public Backend {
   void filter_regions(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                       const Cancellation &cancellation) {
     prepare_regions(planned, cancellation);
-    const std::deque<RegionWork> &work = regions_.work;
+    const std::deque<RegionWork> &work = regions_[0].work;
     const Plan &first = *planned[0].plan;
     if (src.plane[0].data != dst.plane[0].data) copy_frame(first, src, dst, cancellation);
     const bool fades = std::any_of(work.begin(), work.end(), [](const RegionWork &w) { return w.fades(); });
@@ -351,10 +351,10 @@ class CpuBackend : public Backend {
     }
   }
 
-  // Makes the work for the regions of a frame, unless the frame before had the same regions, as is common.
+  // Makes regions_[0] the work for the regions of a frame. As is common, one of the two before had the same regions.
   void prepare_regions(const std::vector<PlannedRegions> &planned, const Cancellation &cancellation) {
-    if (regions_.is_for(planned)) return;
-    regions_ = {};
+    if (!regions_[0].is_for(planned)) std::swap(regions_[0], regions_[1]);
+    if (regions_[0].is_for(planned)) return;
     RegionJob job = {planned, {}, false};
     // A pixel in regions of several strengths is filtered once, by the last one.
     std::vector<CoveredRows> covered;
@@ -364,7 +364,7 @@ class CpuBackend : public Backend {
     cancellation.check();
     // Masks are large, and rarely stay the same from frame to frame.
     job.is_kept = std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); });
-    regions_ = std::move(job);
+    regions_[0] = std::move(job);
   }
 
   // The buffers of a stage. The stage reads results of earlier stages from the frame.
@@ -565,7 +565,7 @@ class CpuBackend : public Backend {
   int threads_;
   std::timed_mutex turn_;  // serialises calls of submit()
   std::vector<OwnedFrame> temporaries_;
-  RegionJob regions_;               // of the latest frame with regions
+  RegionJob regions_[2];            // of the latest frame with regions, and of the other view or the frame before
   std::vector<MosaicPart> mosaic_;  // mosaic of a frame without regions
   OwnedFrame results_, merged_;     // results of a stage: of one plan, and of several plans merged
   std::vector<CoarsePart> coarse_;  // coarse samples of a blur, by part

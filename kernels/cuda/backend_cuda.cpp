@@ -298,10 +298,8 @@ class CudaBackend : public Backend {
   // are complete.
   void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
                        const Cancellation &cancellation) {
-    const std::shared_ptr<const RegionJob> job =
-        make_region_job(regions_, planned, !src.on_device && src.plane[0].data == slot.destination.plane[0].data,
-                        prepared_, cancellation);
-    regions_ = job;
+    const bool with_copies = !src.on_device && src.plane[0].data == slot.destination.plane[0].data;
+    const std::shared_ptr<const RegionJob> job = job_for(planned, with_copies, cancellation);
     const FrameView frame = place_frame(slot, src, *job, cancellation);
     const bool captured = is_captured();
     if (job->groups.empty()) {
@@ -323,6 +321,15 @@ class CudaBackend : public Backend {
                [&](size_t i) { deferred.launches()[i](tiles); });
     if (unpacked) launch_pack(*unpacked, filtered, frame, stream_.get());
     end_on_device(slot, frame, captured);
+  }
+
+  // The work for the regions of a frame. As is common, one of the two frames before had the same regions.
+  std::shared_ptr<const RegionJob> job_for(const std::vector<PlannedRegions> &planned, bool with_copies,
+                                           const Cancellation &cancellation) {
+    const auto fits = [&] { return regions_[0] && regions_[0]->is_for(planned, with_copies); };
+    if (!fits()) std::swap(regions_[0], regions_[1]);
+    if (!fits()) regions_[0] = make_region_job(planned, with_copies, prepared_, cancellation);
+    return regions_[0];
   }
 
   // Hands over `frame`, whose regions have been filtered.
@@ -562,15 +569,15 @@ class CudaBackend : public Backend {
   std::set<const void *> opted_in_;  // see allow_shared_memory()
   DeviceBuffer scratch_;             // for all frames, which the stream filters one after the other
   PreparedPlans prepared_;
-  std::shared_ptr<const RegionJob> regions_;  // of the latest frame with regions
-  uint64_t submitted_ = 0;                    // frames
-  std::unique_ptr<Slot> timing_;              // of a frame that has left and is timed
-  Lead lead_;                                 // of frames that have left
-  const char *kernels_name_ = nullptr;        // see BackendStats; of the latest frame
-  std::mutex retire_mutex_;                   // held by the thread that retires, also while it waits
-  PatientWait wait_;                          // for the thread that retires
-  std::atomic<uint64_t> kernels_ns_{0};       // of the latest frame that was timed
-  mutable std::mutex mutex_;                  // guards the members below
+  std::shared_ptr<const RegionJob> regions_[2];  // of the latest frame with regions, and of the other view
+  uint64_t submitted_ = 0;                       // frames
+  std::unique_ptr<Slot> timing_;                 // of a frame that has left and is timed
+  Lead lead_;                                    // of frames that have left
+  const char *kernels_name_ = nullptr;           // see BackendStats; of the latest frame
+  std::mutex retire_mutex_;                      // held by the thread that retires, also while it waits
+  PatientWait wait_;                             // for the thread that retires
+  std::atomic<uint64_t> kernels_ns_{0};          // of the latest frame that was timed
+  mutable std::mutex mutex_;                     // guards the members below
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

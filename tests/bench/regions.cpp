@@ -202,6 +202,16 @@ class RegionBench {
     time("gauss 31, a polygon of 10 %", {{gauss, diamond(0.1)}}, true);
     time("gauss 31, a polygon of 10 % that stays", {{gauss, diamond(0.1)}}, true, true);
     time("gauss 31, all but a region of 10 %", {{gauss, inverted(part_of_frame(0.1))}}, true);
+    for (const auto &[name, s] : {filters[0], filters[3]}) {
+      const auto plan = make_plan(s, layout_);
+      for (const int count : {1, 8}) {
+        const std::string regions = std::string(name) + ", " + std::to_string(count) + " of ";
+        time(regions + "200x200 that stay", {{plan, apart(count, 200, 0)}}, true, true);
+        time(regions + "200x200, feather 16, that stay", {{plan, apart(count, 200, 16)}}, true, true);
+        time(regions + "200x200, feather 16", {{plan, apart(count, 200, 16)}}, true);
+        time(regions + "232x232 that stay", {{plan, apart(count, 232, 0)}}, true, true);
+      }
+    }
   }
 
  private:
@@ -236,6 +246,14 @@ class RegionBench {
     Regions regions = rectangles({});
     regions.pixels = {
         polygon_pixels({{x - across, y}, {x, y - down}, {x + across, y}, {x, y + down}}, 0, kWidth, kHeight)};
+    return regions;
+  }
+
+  // Squares that are out of reach of each other.
+  static Regions apart(int count, int side, int feather) {
+    Regions regions = rectangles({});
+    regions.feather = 256 * feather;
+    for (int i = 0; i < count; i++) regions.region.push_back({101 + i % 4 * 901, 203 + i / 4 * 1003, side, side});
     return regions;
   }
 

@@ -423,10 +423,11 @@ void test_cancelled_regions() {
   const auto plan = make_plan({}, format_named("YUY2").layout(256, 256));
   Regions regions;
   regions.active = regions.ellipse = true;
+  regions.feather = 8 * 256;
   for (int i = 0; i < 5000; i++) regions.region.push_back({i % 250, i / 20, 9, 9});
   const auto make_job = [&](const std::atomic<bool> *cancelled) {
     PreparedPlans prepared(find_kernels());
-    return make_region_job(nullptr, {{plan, regions}}, true, prepared, Cancellation(cancelled));
+    return make_region_job({{plan, regions}}, true, prepared, Cancellation(cancelled));
   };
   const Clock::time_point begin = Clock::now();
   expect(make_job(nullptr)->has_copies, "regions of a frame that is filtered in place have copies");

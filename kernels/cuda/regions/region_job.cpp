@@ -67,15 +67,15 @@ void make_batches(RegionJob *job) {
 
 }  // namespace
 
-std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const RegionJob> &before,
-                                                 const std::vector<PlannedRegions> &planned, bool with_copies,
-                                                 PreparedPlans &prepared_plans, const Cancellation &cancellation) {
+bool RegionJob::is_for(const std::vector<PlannedRegions> &other, bool with_copies) const {
   const auto same = [](const PlannedRegions &a, const PlannedRegions &b) {
     return a.plan == b.plan && a.regions == b.regions;
   };
-  if (before && before->has_copies >= with_copies &&
-      std::equal(planned.begin(), planned.end(), before->planned.begin(), before->planned.end(), same))
-    return before;
+  return has_copies >= with_copies && std::equal(other.begin(), other.end(), planned.begin(), planned.end(), same);
+}
+
+std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegions> &planned, bool with_copies,
+                                                 PreparedPlans &prepared_plans, const Cancellation &cancellation) {
   auto job = std::make_shared<RegionJob>();
   for (const PlannedRegions &p : planned) {
     std::shared_ptr<const PreparedPlan> prepared = prepared_plans.get(p.plan);

@@ -49,12 +49,13 @@ struct RegionJob {
   std::vector<uint8_t> shares;  // empty: no pixel fades
   bool has_copies = false;
   RegionCopies copies;  // for frames in host memory that are filtered in place
+
+  // Whether it is the work for these plans and regions, with copies if `with_copies`.
+  bool is_for(const std::vector<PlannedRegions> &planned, bool with_copies) const;
 };
 
-// The work for the regions of a frame, with copies if `with_copies`. Returns `before`, the job of the previous frame,
-// if it has the same plans and regions, as is common.
-std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const RegionJob> &before,
-                                                 const std::vector<PlannedRegions> &planned, bool with_copies,
+// The work for the regions of a frame, with copies if `with_copies`.
+std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegions> &planned, bool with_copies,
                                                  PreparedPlans &prepared_plans, const Cancellation &cancellation);
 
 }  // namespace cudaconv
