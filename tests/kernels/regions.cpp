@@ -124,7 +124,7 @@ void test_groups(Backend &backend) {
     std::vector<Regions> regions;
     std::vector<PlannedRegions> planned;
     const int feather = turn < 60 ? 0 : within(random, 1, 256 * 20);
-    for (int g = within(random, 1, turn % 2 ? 3 : 9); g > 0; g--) {
+    for (int g = within(random, 1, turn % 2 ? 3 : 12); g > 0; g--) {
       FilterSettings s;
       s.mask = masks[turn % 5];
       s.size = 3 + 2 * (g % 4);
@@ -135,7 +135,7 @@ void test_groups(Backend &backend) {
       r.active = true;
       r.ellipse = random() % 3 == 0;
       r.feather = feather;
-      for (int i = within(random, 0, 3); i > 0; i--)
+      for (int i = within(random, turn % 4 ? 0 : 1, 3); i > 0; i--)
         r.region.push_back({within(random, -20, 80), within(random, -20, 60), within(random, 1, 60),
                             within(random, 1, 50), random() % 3 ? 0.0 : 0.1 * within(random, 1, 30)});
       settings.push_back(s);
