@@ -324,6 +324,33 @@ void add_custom(std::vector<FilterSettings> &list) {
 }
 
 // Windows that are not square.
+constexpr const char *kThresholds[] = {
+    "mask=median threshold=0.1",
+    "mask=median size=5 threshold=1e-9",
+    "mask=median size=3 threshold=0.25 iterations=2",
+    "mask=gauss5 threshold=0.2",
+    "mask=box3 threshold=0.1 alpha=weighted",
+    "mask=sharpen threshold=0.5",
+    "mask=sobel threshold=0.3",
+    "mask=dilate size=5 threshold=0.5",
+    "mask=open size=5 threshold=0.15",
+    "mask=tophat threshold=0.2",
+    "mask=mosaic size=7 threshold=0.2",
+    "mask=bilateral threshold=0.05",
+};
+
+constexpr const char *kSoftEdges[] = {
+    "mask=gauss5",
+    "mask=median size=5",
+    "mask=mosaic size=5",
+    "mask=close size=3",
+    "mask=kirsch",
+    "mask=box3 iterations=2",
+    "mask=box5 alpha=weighted",
+    "mask=bilateral",
+    "mask=median threshold=0.2",
+};
+
 constexpr const char *kExactWindows[] = {
     "mask=box size=5 size-y=3",
     "mask=box size=41 size-y=1",
@@ -498,6 +525,17 @@ Vector make_case(const FilterSettings &settings, Border border, uint64_t number,
   return v;
 }
 
+// A case with regions whose edges are soft.
+Vector make_soft_case(const FilterSettings &settings, Border border, uint64_t number) {
+  constexpr uint64_t kMostCases = 1000000;
+  for (uint64_t draw = number;; draw += kMostCases) {
+    Vector v = make_case(settings, border, draw, true);
+    if (v.regions.region.empty() || v.regions.invert) continue;
+    v.regions.feather = 1 + static_cast<int>(number * 977 % (256 * 12));
+    return v;
+  }
+}
+
 }  // namespace
 
 std::vector<Vector> make_cases() {
@@ -519,6 +557,10 @@ std::vector<Vector> make_cases() {
   add_lines(kExactWindows, true);
   add_lines(kNearWindows, false);
   add_lines(kBilateralWindows, true);
+  add_lines(kThresholds, true);
+  for (const char *text : kSoftEdges)
+    for (const Named<Border> &border : kBorderNames)
+      cases.push_back(make_soft_case(parse_vector(text).settings, border.value, cases.size() + 1));
   return cases;
 }
 

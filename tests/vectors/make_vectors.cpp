@@ -36,7 +36,8 @@ constexpr const char *kHead =
 #
 # These words have the meaning that they have in a launch line. A missing word has its default:
 #   mask size size-y sigma sigma-y sigma-range amount coefficients shape divisor bias negative magnitude threshold
-#   iterations border chroma alpha method roi roi-shape roi-invert, and format and frame for width and height
+#   iterations border chroma alpha method roi roi-shape roi-invert roi-feather, and format and frame for width and
+#   height
 # These words are only in vectors:
 #   roi-turned   "x,y,width,height,angle; ...": regions rotated about their centre, in radians, clockwise
 #   roi-mask     "x,y,width,height,columns,rows; ...": columns x rows members spread over a rectangle

@@ -76,14 +76,15 @@ Words regions_of(const Vector &v) {
   if (!r.mask.empty()) list.push_back("mask");
   if (list.empty()) list.push_back("empty");
   if (r.invert) list.push_back("inverted");
+  if (r.feather) list.push_back("soft");
   if (r.row_step > 1) list.push_back("field");
   list.push_back(v.in_place ? "in place" : "to another frame");
   return list;
 }
 
 const Words &region_kinds() {
-  static const Words kinds = {"none",     "rect",  "ellipse",  "turned rect",      "turned ellipse", "mask",
-                              "inverted", "field", "in place", "to another frame", "empty"};
+  static const Words kinds = {"none",     "rect", "ellipse", "turned rect", "turned ellipse",   "mask",
+                              "inverted", "soft", "field",   "in place",    "to another frame", "empty"};
   return kinds;
 }
 
@@ -146,6 +147,8 @@ Coverage coverage_of(const std::vector<Vector> &vectors) {
               [&](const Vector &v) { return word(v.settings.magnitude, magnitude_words()); });
   counter.add("chroma", chroma_words(), [&](const Vector &v) { return word(v.settings.chroma, chroma_words()); });
   counter.add("alpha", alpha_words(), [&](const Vector &v) { return word(v.settings.alpha, alpha_words()); });
+  counter.add("threshold", {"0", "above 0"},
+              [](const Vector &v) { return Words{v.settings.threshold > 0 ? "above 0" : "0"}; });
   counter.add("iterations", {"1", "2", "3"},
               [](const Vector &v) { return Words{std::to_string(v.settings.iterations)}; });
   counter.add("regions", region_kinds(), regions_of);

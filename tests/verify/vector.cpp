@@ -220,6 +220,8 @@ bool read_regions(Regions &regions, const std::string &key, const std::string &v
     }
   } else if (key == "roi-shape") {
     regions.ellipse = value == "ellipse";
+  } else if (key == "roi-feather") {
+    regions.feather = static_cast<int>(std::lround(256 * to_number(value)));
   } else if (key == "roi-invert") {
     regions.invert = to_bool(value);
   } else if (key == "field") {
@@ -291,6 +293,7 @@ std::string regions_text(const Regions &regions) {
   if (!turned.empty()) text += " roi-turned=\"" + turned + "\"";
   if (!masks.empty()) text += " roi-mask=\"" + masks + "\"";
   if (regions.ellipse) text += " roi-shape=ellipse";
+  if (regions.feather) text += " roi-feather=" + number(regions.feather / 256.0);
   if (regions.invert) text += " roi-invert=true";
   if (regions.row_step > 1) text += " field=" + std::to_string(regions.first_row);
   return text;
