@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvmessages.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -10,6 +11,16 @@ GST_DEBUG_CATEGORY(gst_cuda_conv_debug);
 GST_DEBUG_CATEGORY(gst_cuda_conv_performance);
 
 namespace cudaconv::gst {
+
+namespace {
+
+std::string without_numbers(std::string text) {
+  const auto is_of_number = [](char c) { return g_ascii_isdigit(c) || c == '-' || c == '.'; };
+  text.erase(std::remove_if(text.begin(), text.end(), is_of_number), text.end());
+  return text;
+}
+
+}  // namespace
 
 void init_debug() {
   GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
@@ -54,6 +65,46 @@ void Messages::warn(const std::string &text, const std::string &debug) {
   g_autofree gchar *path = gst_object_get_path_string(GST_OBJECT(element_));
   GST_WARNING_OBJECT(element_, "%s", text.c_str());
   add(gst_message_new_warning(GST_OBJECT(element_), error, (std::string(path) + ":\n" + debug).c_str()));
+}
+
+void Messages::warn_once(const std::string &about, const std::string &text) {
+  if (text.empty()) return;
+  try {
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      if (!passed_over_.insert(about).second) return;
+    }
+    warn(text, "the stream goes on");
+  } catch (const std::bad_alloc &) {
+  }
+}
+
+void Messages::pass_over(const std::string &about) {
+  std::lock_guard<std::mutex> guard(lock_);
+  passed_over_.insert(about);
+}
+
+void Messages::warn_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats) {
+  constexpr size_t kMost = 100;  // texts of settings may be new for ever
+  const gint64 now = g_get_monotonic_time();
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (numbers_.size() >= kMost) numbers_.clear();
+    const auto [last, is_new] = numbers_.try_emplace(without_numbers(about));
+    if (!is_new && !repeats && last->second.text == text) return;
+    if (!is_new && now - last->second.at < G_USEC_PER_SEC) {
+      GST_WARNING_OBJECT(element_, "%s", text.c_str());
+      return;
+    }
+    last->second = {text, now};
+  }
+  warn(text, debug);
+}
+
+void Messages::restart() {
+  std::lock_guard<std::mutex> guard(lock_);
+  passed_over_.clear();
+  numbers_.clear();
 }
 
 void Messages::post() {

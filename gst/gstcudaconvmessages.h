@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "error.h"
@@ -38,14 +40,32 @@ class Messages {
   void add(GstMessage *message);
   // Adds a warning about settings. `debug`: for the log of gst-launch-1.0.
   void warn(const std::string &text, const std::string &debug);
+  // Adds a warning, unless the text is empty, once since restart() for each thing that it is about. Left out if there
+  // is no memory for it.
+  void warn_once(const std::string &about, const std::string &text);
+  // The thing needs no warning by warn_once() until the next restart().
+  void pass_over(const std::string &about);
+  // Adds a warning in a text whose numbers may change with each frame, as a slider, a controller or a region that moves
+  // makes them: at most once a second where only the numbers of `about` change, and not twice with the same text unless
+  // it `repeats`. The log has the others.
+  void warn_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
+  // Forgets what the element has warned of, since it starts.
+  void restart();
   // Posts all, in their order. To be called at the end of each function that GStreamer calls.
   void post();
 
  private:
+  struct Warning {
+    std::string text;
+    gint64 at;  // microseconds
+  };
+
   GstElement *const element_;
   std::atomic<bool> some_{false};
-  std::mutex lock_;  // guards messages_
+  std::mutex lock_;  // guards the members below
   GQueue messages_ = G_QUEUE_INIT;
+  std::set<std::string> passed_over_;
+  std::map<std::string, Warning> numbers_;  // by what they are about, without numbers
 };
 
 // Calls `f` and returns what it returns. No exception may reach GStreamer, which is C: it is posted as an error

@@ -24,12 +24,6 @@ constexpr guint kFramesThatPay = 4;
 // can be woken: then the most are in flight that the property allows.
 constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND;
 
-std::string without_numbers(std::string text) {
-  const auto is_of_number = [](char c) { return g_ascii_isdigit(c) || c == '-' || c == '.'; };
-  text.erase(std::remove_if(text.begin(), text.end(), is_of_number), text.end());
-  return text;
-}
-
 }  // namespace
 
 // ---- Device and backend ---------------------------------------------------------------------------------------------
@@ -43,8 +37,7 @@ bool Session::start() {
   }
   caps_error_.clear();
   memory_error_.clear();
-  complaints_.clear();
-  numbers_.clear();
+  messages_.restart();
   type_watch_.reset();
   last_time_.reset();
   has_stream_ = false;
@@ -166,7 +159,7 @@ bool Session::find_memory_device() {
 // Makes `context` the current one. `serial` belongs to its settings. Returns false if the current one is no longer
 // `instead_of`: the device of a frame in flight has failed meanwhile.
 bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
-  complain_of_unused(context->settings);
+  warn_of_unused(context->settings);
   for (const bool interlaced : {false, true})
     for (const FrameKind &kind : context->kinds[interlaced])
       for (const View &view : kind.views)
@@ -182,49 +175,27 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
 
 // Warns of settings that have no effect with the mask and the other settings. Settings that have had an effect since
 // the start are not named. With mask=identity there is no warning, since the next mask may use them.
-void Session::complain_of_unused(const Settings &settings) {
+void Session::warn_of_unused(const Settings &settings) {
   if (settings.filter.mask == Mask::Identity) return;
   for (const std::string &property : properties_that_are_set(settings)) {
     const std::string why = why_without_effect(property, settings);
     if (why.empty())
-      complaints_.insert(property);
+      messages_.pass_over(property);
     else
-      complain_once(property, why);
+      messages_.warn_once(property, why);
   }
-}
-
-// Warns, unless the text is empty, once since the start for each thing that it is about.
-void Session::complain_once(const std::string &about, const std::string &text) {
-  if (!text.empty() && complaints_.insert(about).second) messages_.warn(text, "the stream goes on");
-}
-
-// Warns in a text whose numbers may change with each frame, as a slider, a controller or a region that moves makes
-// them: at most once a second where only the numbers of `about` change, and not twice with the same text unless it
-// `repeats`. The log has the others.
-void Session::complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats) {
-  constexpr size_t kMost = 100;  // texts of settings may be new for ever
-  if (numbers_.size() >= kMost) numbers_.clear();
-  const gint64 now = g_get_monotonic_time();
-  const auto [last, is_new] = numbers_.try_emplace(without_numbers(about));
-  if (!is_new && !repeats && last->second.text == text) return;
-  if (!is_new && now - last->second.at < G_USEC_PER_SEC) {
-    GST_WARNING_OBJECT(element_, "%s", text.c_str());
-    return;
-  }
-  last->second = {text, now};
-  messages_.warn(text, debug);
 }
 
 // Warns of regions, or of their strengths.
-void Session::complain_of_regions(const std::string &text) {
-  if (!text.empty()) complain_of_numbers(text, text, "the stream goes on", false);
+void Session::warn_of_regions(const std::string &text) {
+  if (!text.empty()) messages_.warn_of_numbers(text, text, "the stream goes on", false);
 }
 
 // Warns of settings that cannot be carried out.
 void Session::warn_of_settings(const Settings &settings, const Error &e) {
   const std::string about =
       mask_nick(settings.filter.mask) + settings.coefficients + settings.roi.rectangles + e.what();
-  complain_of_numbers(about, e.what(), "the last good settings stay in force", true);
+  messages_.warn_of_numbers(about, e.what(), "the last good settings stay in force", true);
 }
 
 bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
@@ -288,11 +259,11 @@ RoiList Session::find_regions(const StreamContext &context, GstBuffer *buffer, c
   std::string trouble;
   RoiTypeCounts types;
   RoiList found = gst::find_regions(buffer, context.roi.types(), &trouble, &types);
-  complain_once("metas", trouble);
+  messages_.warn_once("metas", trouble);
   if (!roi.types.empty()) {
     last_time_ = stream_time_of(buffer, segment, buffer_duration(context.info), last_time_).time;
     const int64_t now = plays_backwards(segment) ? -*last_time_ : *last_time_;
-    complain_once("roi-type matches", type_watch_.look(buffer, roi.types, found, now));
+    messages_.warn_once("roi-type matches", type_watch_.look(buffer, roi.types, found, now));
   }
   if (!found.empty()) {
     std::lock_guard<std::mutex> guard(lock_);
@@ -302,7 +273,7 @@ RoiList Session::find_regions(const StreamContext &context, GstBuffer *buffer, c
 }
 
 void Session::look_at_event(GstEvent *event) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) complain_once("roi-type matches", type_watch_.end());
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) messages_.warn_once("roi-type matches", type_watch_.end());
   if (GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP && GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return;
   type_watch_.restart_time();
   last_time_.reset();
@@ -311,8 +282,8 @@ void Session::look_at_event(GstEvent *event) {
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found,
                                                const std::atomic<bool> &cancelled) {
   std::vector<PlannedView> planned = context.plan_regions(buffer, found, cancelled);
-  complain_of_regions(context.roi.complaint());  // not at the caps: others may come before a frame
-  if (context.strength) complain_of_regions(context.strength->complaint());
+  warn_of_regions(context.roi.complaint());  // not at the caps: others may come before a frame
+  if (context.strength) warn_of_regions(context.strength->complaint());
   return planned;
 }
 

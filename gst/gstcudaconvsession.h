@@ -6,11 +6,9 @@
 #include <gst/video/video.h>
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -96,10 +94,8 @@ class Session {
   void change_over(std::shared_ptr<Device> device);
   bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
   void warn_of_settings(const Settings &settings, const Error &e);
-  void complain_of_unused(const Settings &settings);
-  void complain_once(const std::string &about, const std::string &text);
-  void complain_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
-  void complain_of_regions(const std::string &text);
+  void warn_of_unused(const Settings &settings);
+  void warn_of_regions(const std::string &text);
 
   GstElement *const element_;
   const Properties &properties_;
@@ -129,12 +125,6 @@ class Session {
   bool has_stream_ = false;           // a frame has come whose stream is the one in use
   guint other_streams_ = 0;           // frames of other streams since then
   RoiTypeWatch type_watch_{"roi-type"};
-  std::set<std::string> complaints_;  // warnings posted, and properties that need none
-  struct Warning {
-    std::string text;
-    gint64 at;  // microseconds
-  };
-  std::map<std::string, Warning> numbers_;  // warnings with numbers, by what they are about
 };
 
 }  // namespace cudaconv::gst

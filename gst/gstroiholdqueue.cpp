@@ -30,7 +30,7 @@ void HoldQueue::start() {
   regions_.reset();
   type_watch_.reset();
   counts_ = {};
-  complaints_.clear();
+  messages_.restart();
   live_latency_ = GST_CLOCK_TIME_NONE;
 }
 
@@ -167,10 +167,11 @@ void HoldQueue::look_again() {
       RoiTypeCounts types;
       regions_.replace(&item.regions, find_regions(item.frame.get(), *filter_, &trouble, &types), settings_);
       item.regions.types = std::move(types);
-      complain_once("metas", trouble);
+      messages_.warn_once("metas", trouble);
     } catch (const std::exception &) {
       regions_.miss_again(&item.regions);
-      complain_once("again", std::string("all of a frame is a region, since its regions could not be found again"));
+      messages_.warn_once("again",
+                          std::string("all of a frame is a region, since its regions could not be found again"));
     }
   }
 }
@@ -193,8 +194,8 @@ GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
     const int64_t now = regions_.playing_time(located.at.time);
     const std::string unmatched = type_watch_.look(frame.get(), filter->text(), found, now);
     std::unique_lock<std::mutex> guard(lock_);
-    complain_once("metas", trouble);
-    complain_once("types", unmatched);
+    messages_.warn_once("metas", trouble);
+    messages_.warn_once("types", unmatched);
     if (looks_again_) look_again();
     place.front().regions = located;
     regions_.add(&place.front().regions, std::move(found), settings_, times_waiting());
@@ -221,8 +222,8 @@ GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
 void HoldQueue::add(std::list<Item> &&place) {
   Item &item = place.front();
   if (settings_.wait(false) && !item.regions.at.is_known)
-    complain_once("timestamps",
-                  "lookahead and interpolate have no effect on frames that have neither timestamp nor duration");
+    messages_.warn_once("timestamps",
+                        "lookahead and interpolate have no effect on frames that have neither timestamp nor duration");
   note_lateness(item);
   // If time jumps back, no later frame follows the waiting ones.
   const auto first = std::find_if(items_.begin(), items_.end(), [](const Item &one) { return one.frame != nullptr; });
@@ -293,7 +294,7 @@ gboolean HoldQueue::take_event(Ref<GstEvent> event) {
 
 // Ends a report where time may jump. Call with lock_ held.
 void HoldQueue::look_at_event(GstEvent *event, bool other_stream) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) complain_once("types", type_watch_.end());
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) messages_.warn_once("types", type_watch_.end());
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) type_watch_.restart_time();
   if (regions_.look_at_event(event, other_stream) && settings_.report) report({}, true);
 }
@@ -301,14 +302,6 @@ void HoldQueue::look_at_event(GstEvent *event, bool other_stream) {
 void HoldQueue::report(std::optional<int64_t> time, bool ended) {
   if (GstStructure *structure = counts_.report(time, ended))
     messages_.add(gst_message_new_element(GST_OBJECT(element_), structure));
-}
-
-// A warning for which there is no memory is left out.
-void HoldQueue::complain_once(const char *about, const std::string &text) {
-  try {
-    if (!text.empty() && complaints_.insert(about).second) messages_.warn(text, "the stream goes on");
-  } catch (const std::exception &) {
-  }
 }
 
 // ---- When frames leave ----------------------------------------------------------------------------------------------
@@ -348,7 +341,7 @@ void HoldQueue::count_early(Early why) {
                                ? "upstream has sent no frame for five seconds, perhaps because a queue of another "
                                  "branch is full and smaller than lookahead"
                                : "frames come later than the latency of upstream allows";
-  complain_once(text, std::string(text) + ": frames leave early, with the regions known so far");
+  messages_.warn_once(text, std::string(text) + ": frames leave early, with the regions known so far");
 }
 
 // Notes how late the frame that has come is. Counts frames that left by the clock, if it belongs to their look-ahead.

@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -101,7 +100,6 @@ class HoldQueue {
   gint64 let_go_by_clock();
   void note_lateness(const Item &item);
   void count_early(Early why);
-  void complain_once(const char *about, const std::string &text);
   void report(std::optional<int64_t> time, bool ended);
 
   static void run(gpointer queue);
@@ -139,7 +137,6 @@ class HoldQueue {
   HeldRegions regions_;
   RoiTypeWatch type_watch_{"types"};
   HoldCounts counts_;
-  std::set<std::string> complaints_;  // warnings left since the start
 
   UpstreamBuffers buffers_;
   gint64 came_ = 0, alarm_ = 0;         // when the last frame came, when to look next: microseconds, monotonic
