@@ -34,8 +34,11 @@ no_python=
 # ---- Launch lines ---------------------------------------------------------------------------------------------------
 
 size="videoscale ! video/x-raw,width=[16,32752,16] !"
-# The commands of a text, each on a line and without the quotes of a shell.
-lines() { sed 's/\\-/-/g; s/^ *#.*//; s|^//||' "$1" | tr -d "\"'\`" | tr -s '\\\n ' ' ' | sed 's/gst-launch-1.0/\n&/g'; }
+# The commands of a text, each on a line and without the quotes of a shell. Parts of commands begin with "... !".
+lines() {
+  sed 's/\\-/-/g; s/^ *#.*//; s|^//||' "$1" | tr -d "\"'\`" | tr -s '\\\n ' ' ' |
+    sed 's/gst-launch-1.0/\n&/g; s/\.\.\. ! /\n/g'
+}
 # Each facedetect of the file that has settings comes with a width that it can read, right before roihold or cudaconv:
 # has_order FILE
 has_order() {
