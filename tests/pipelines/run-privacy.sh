@@ -285,7 +285,7 @@ hides_no_face() { # COMMAND...: settings that leave all faces, or those in a par
   local settings
   for settings in mask=identity roi-type=Face 'roi-type=!face' types=Face 'types=!face' "types=Face hold=0 lookahead=9" \
     "types=face roi-type=Face" roi-invert=true "roi-scale=0 size=1" \
-    "mask=gauss roi-scale=0 sigma=0" "mask=unsharp amount=0" "mask=custom coefficients=1" "mask=median roi-scale=0 size=1" \
+    "mask=gauss roi-scale=0 sigma=0" "mask=unsharp amount=0" threshold=1 "mask=custom coefficients=1" "mask=median roi-scale=0 size=1" \
     "mask=box roi-scale=0 size=1001 border=keep" "roi-meta=false roi=0,0,9,9" "roi-meta=false roi=9000,9000,9,9" \
     "roi-type=Face roi=0,0,20%,20%"; do
     # shellcheck disable=SC2086  # a list of settings
@@ -296,7 +296,8 @@ hides_no_face() { # COMMAND...: settings that leave all faces, or those in a par
 }
 hides_no_region() { # COMMAND...
   local settings
-  for settings in mask=identity roi-type=face types=face "roi-meta=false roi=0,0,9,9" luma=copy "mask=gauss roi-scale=0 sigma=0"; do
+  for settings in mask=identity roi-type=face types=face "roi-meta=false roi=0,0,9,9" luma=copy threshold=1 \
+    "mask=gauss roi-scale=0 sigma=0"; do
     # shellcheck disable=SC2086  # a list of settings
     refuses "nothing would be hidden: --region=40,30,50,61 stays as it is" \
       "$@" --region=40,30,50,61 -o refused.rgb clip.mkv $settings || return
