@@ -176,7 +176,7 @@ class Feathering {
     return static_cast<int64_t>(static_cast<double>(dividend) / static_cast<double>(2 * square_x_ * (b.x - a.x)));
   }
 
-  // Fades pixels begin ... end - 1, all of which are within reach of the source.
+  // Fades pixels begin ... end - 1. All are within reach of the source.
   void fade_run(const Source &source, int32_t begin, int32_t end) {
     if (begin >= end) return;
     for (int32_t x = begin; x < end; x++) share_[x] = share_by_square_[square_to(source, x)];

@@ -341,7 +341,7 @@ struct Context {
   Mosaic mosaic;
   Channel alpha;  // alpha of the frame or field, with alpha=weighted; empty: samples have no weights
   int alpha_sub_x = 0, alpha_sub_y = 0, alpha_border = 0;
-  // The colours of RGB whose differences a bilateral adds, and which of them the channel is; empty: it is alone.
+  // Bilateral of RGB: the three colours, and which one the channel is. Empty: the channel is filtered alone.
   std::vector<Channel> colours;
   std::vector<int> colours_border;
   size_t colour = 0;
