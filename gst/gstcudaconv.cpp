@@ -21,10 +21,10 @@
  * last good settings stay in force. A setting that the mask does not use is a warning, too.
  *
  * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; pixels outside are copied from the input.
- * Rectangles of #GstCudaConv:roi count pixels of the visible picture, from the corner of its crop rectangle, and those
- * of metas pixels of the whole frame, from its corner. A buffer that holds one field counts the rows of the frame, too
- * (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches is filtered. Masks read across
- * the edges of regions. #GstCudaConv:roi-grow adds a margin, #GstCudaConv:roi-feather a soft edge.
+ * Rectangles of #GstCudaConv:roi count pixels of the visible picture, from the corner of its crop rectangle. Regions in
+ * metas count pixels of the whole frame, from its corner. A buffer that holds one field counts the rows of the frame,
+ * too (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches is filtered. Masks read
+ * across the edges of regions. #GstCudaConv:roi-grow adds a margin, #GstCudaConv:roi-feather a soft edge.
  * #GstCudaConv:roi-scale makes the filter as strong as the region is large. An element roihold in front covers frames
  * that a detector misses.
  *

@@ -41,6 +41,8 @@ constexpr Ticket kLeft = 0;
 struct PlannedRegions {
   std::shared_ptr<const Plan> plan;
   Regions regions;
+
+  bool operator==(const PlannedRegions &o) const { return plan == o.plan && regions == o.regions; }
 };
 
 // Threads: one thread may call submit() while others call retire() and stats(). Several threads may call

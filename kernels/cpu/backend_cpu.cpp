@@ -252,18 +252,10 @@ class OwnedFrame {
 // The frames behind the buffer numbers of a pass.
 using Buffers = std::map<int, FrameView>;
 
-// The work for the regions of a frame or of a view. A later one with the same regions uses it again.
-struct RegionJob {
+// The work for the regions of a frame or of a view, by plan. A later one with the same regions uses it again.
+struct PlannedWork {
   std::vector<PlannedRegions> planned;
-  std::deque<RegionWork> work;  // by plan
-  bool is_kept = false;
-
-  bool is_for(const std::vector<PlannedRegions> &other) const {
-    const auto same = [](const PlannedRegions &a, const PlannedRegions &b) {
-      return a.plan == b.plan && a.regions == b.regions;
-    };
-    return is_kept && std::equal(planned.begin(), planned.end(), other.begin(), other.end(), same);
-  }
+  std::deque<RegionWork> work;
 };
 
 class CpuBackend : public Backend {
@@ -353,18 +345,19 @@ class CpuBackend : public Backend {
 
   // Makes regions_[0] the work for the regions of a frame. As is common, one of the two before had the same regions.
   void prepare_regions(const std::vector<PlannedRegions> &planned, const Cancellation &cancellation) {
-    if (!regions_[0].is_for(planned)) std::swap(regions_[0], regions_[1]);
-    if (regions_[0].is_for(planned)) return;
-    RegionJob job = {planned, {}, false};
+    // Masks are large, and rarely stay the same from frame to frame.
+    const bool may_stay =
+        std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); });
+    if (may_stay && regions_[0].planned != planned) std::swap(regions_[0], regions_[1]);
+    if (may_stay && regions_[0].planned == planned) return;
+    PlannedWork made = {planned, {}};
     // A pixel in regions of several strengths is filtered once, by the last one.
     std::vector<CoveredRows> covered;
     for (size_t i = planned.size(); i-- > 0;)
-      job.work.emplace_front(*planned[i].plan, planned[i].regions, cancellation,
-                             planned.size() > 1 ? &covered : nullptr);
+      made.work.emplace_front(*planned[i].plan, planned[i].regions, cancellation,
+                              planned.size() > 1 ? &covered : nullptr);
     cancellation.check();
-    // Masks are large, and rarely stay the same from frame to frame.
-    job.is_kept = std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); });
-    regions_[0] = std::move(job);
+    regions_[0] = std::move(made);
   }
 
   // The buffers of a stage. The stage reads results of earlier stages from the frame.
@@ -565,7 +558,7 @@ class CpuBackend : public Backend {
   int threads_;
   std::timed_mutex turn_;  // serialises calls of submit()
   std::vector<OwnedFrame> temporaries_;
-  RegionJob regions_[2];            // of the latest frame with regions, and of the other view or the frame before
+  PlannedWork regions_[2];          // of the latest frame with regions, and of the other view or the frame before
   std::vector<MosaicPart> mosaic_;  // mosaic of a frame without regions
   OwnedFrame results_, merged_;     // results of a stage: of one plan, and of several plans merged
   std::vector<CoarsePart> coarse_;  // coarse samples of a blur, by part

@@ -34,6 +34,11 @@ enum class Op : uint8_t {
   Bilateral,  // the mean of samples weighted by their distance and their difference, see plan/bilateral.h
 };
 
+// Whether each sample is made of one sample of each of two frames, the source and the operand.
+CUDACONV_HOST_DEVICE constexpr bool is_pointwise(Op op) {
+  return op == Op::Difference || op == Op::Threshold;
+}
+
 // How a magnitude becomes an integer.
 // L1: |x| + |y|.
 // L2: floor(sqrt(x^2 + y^2)), enough for exact rounding if the offset is only added.
@@ -111,8 +116,7 @@ struct Pass {
   int sum_shift = 0;
   Rounding rounding[kMaxPlanes][kMaxChannels];  // by plane and channel, since depths may differ
 
-  // Whether each sample is made of one sample of `source` and one of `operand`.
-  bool is_pointwise() const { return op == Op::Difference || op == Op::Threshold; }
+  bool is_pointwise() const { return cudaconv::is_pointwise(op); }
   bool reads(int frame) const {
     return source == frame || copy_source == frame || (is_pointwise() && operand == frame);
   }

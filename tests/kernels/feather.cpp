@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "guarded_frame.h"
 #include "plan/feather.h"
 #include "plan/run_union.h"
@@ -16,19 +16,6 @@
 namespace cudaconv::test {
 
 namespace {
-
-int failures = 0, checks = 0;
-
-void expect(bool right, const std::string &what) {
-  checks++;
-  if (right) return;
-  failures++;
-  std::printf("FAILED %s\n", what.c_str());
-}
-
-int within(Random &random, int from, int to) {
-  return from + static_cast<int>(random() % (to - from + 1));
-}
 
 // The shares of pixels, compared with the distances to all pixels of regions. Frames are large enough for regions that
 // are out of reach of each other, and for rows that are alike.
@@ -114,6 +101,5 @@ int main() {
   test_shares();
   test_table();
   test_samples();
-  std::printf("%d checks, %d failed\n", checks, failures);
-  return failures != 0;
+  return report();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "checks.h"
 #include "formats.h"
 #include "guarded_frame.h"
 #include "reference.h"
@@ -17,19 +18,6 @@
 namespace cudaconv::test {
 
 namespace {
-
-int failures = 0, checks = 0;
-
-void expect(bool right, const std::string &what) {
-  checks++;
-  if (right) return;
-  failures++;
-  if (failures <= 20) std::printf("FAILED %s\n", what.c_str());
-}
-
-int within(Random &random, int from, int to) {
-  return from + static_cast<int>(random() % static_cast<uint64_t>(to - from + 1));
-}
 
 // How the members of an element are drawn.
 enum class Members {
@@ -311,8 +299,7 @@ int run() {
   }
   run_cases(runners);
   check_symmetric_elements();
-  std::printf("%d checks, %d failed\n", checks, failures);
-  return failures != 0;
+  return report();
 }
 
 }  // namespace

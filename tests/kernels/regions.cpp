@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "checks.h"
 #include "formats.h"
 #include "guarded_frame.h"
 #include "plan/polygon.h"
@@ -23,19 +24,6 @@
 namespace cudaconv::test {
 
 namespace {
-
-int failures = 0, checks = 0;
-
-void expect(bool right, const std::string &what) {
-  checks++;
-  if (right) return;
-  failures++;
-  std::printf("FAILED %s\n", what.c_str());
-}
-
-int within(Random &random, int from, int to) {
-  return from + static_cast<int>(random() % (to - from + 1));
-}
 
 // Samples other than 0 are in the regions: a filter makes a black frame white there.
 reference::Frame selected_samples(const FrameLayout &layout, const reference::Frame &like, const Regions &regions) {
@@ -674,8 +662,7 @@ int run() {
   } else {
     test(*make_cuda_backend(), 320, 180);
   }
-  std::printf("%d checks, %d failed\n", checks, failures);
-  return failures != 0;
+  return report();
 }
 
 }  // namespace cudaconv::test

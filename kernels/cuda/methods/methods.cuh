@@ -45,7 +45,7 @@ __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m)
 #pragma unroll 1
       for (int x = x0; x < x0 + side; x++)
         make_sample(p, part, x, y, c, [&](const Rounding &rounding) -> int {
-          if (m.op == Op::Difference || m.op == Op::Threshold) {
+          if (is_pointwise(m.op)) {
             const int from_x = min(x, part.width - 1), from_y = min(y, part.height - 1);
             return combine_samples(m.op, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y),
                                    ChannelReader(part, part.operand, part.operand_pitch, c).at(from_x, from_y),
@@ -287,8 +287,8 @@ inline void count_kept(RestoreParams &p) {
   }
 }
 
-// Puts back the pixels that border=keep keeps, from the pass's copy_source. A thread has one of them: first come those
-// of whole rows, then those at the ends of the other rows.
+// Puts back the pixels that border=keep keeps, from the pass's copy_source. A thread has one pixel. Pixels of
+// whole rows come first, then the ends of the other rows.
 __global__ void __launch_bounds__(kBlockThreads) restore_kernel(const __grid_constant__ RestoreParams p) {
   uint32_t n = blockIdx.x * kBlockThreads + threadIdx.x;
   int i = 0;

@@ -124,7 +124,10 @@ __device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &par
   }
 }
 
-__device__ inline void place_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
+// Calls body(pixel, c, from, to) for container c of each selected pixel, a number within the cell, with its addresses.
+template <typename Body>
+__device__ inline void each_container(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell,
+                                      Body body) {
   const PlaneView &from = part.from[cell.result];
   const uint32_t columns = columns_of_cell(cell.x0, cell.x1);
 #pragma unroll 1
@@ -135,11 +138,16 @@ __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &
 #pragma unroll 1
     for (int c = 0; c < part.containers; c++) {
       const int64_t byte = (pixel + part.offset[c]) * part.container_bytes;
-#pragma unroll 1
-      for (int b = 0; b < part.container_bytes; b++)
-        part.to.data[y * part.to.pitch + byte + b] = from.data[y * from.pitch + byte + b];
+      body(i, c, from.data + y * from.pitch + byte, part.to.data + y * part.to.pitch + byte);
     }
   }
+}
+
+__device__ inline void place_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
+  each_container(p, part, cell, [&](int, int, const uint8_t *from, uint8_t *to) {
+#pragma unroll 1
+    for (int b = 0; b < part.container_bytes; b++) to[b] = from[b];
+  });
 }
 
 __device__ inline uint32_t load_container(const PlacedPart &part, const uint8_t *from) {
@@ -171,22 +179,10 @@ __device__ inline uint32_t fade_container(const PlacedPart &part, int c, uint32_
 }
 
 __device__ inline void fade_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
-  const PlaneView &from = part.from[cell.result];
-  const uint32_t columns = columns_of_cell(cell.x0, cell.x1);
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < Area::kCell * Area::kCell; i += kThreads) {
-    const int row = i / Area::kCell, x = i % Area::kCell;
-    if (!(selected(p, cell, columns, row) >> x & 1)) continue;
-    const int64_t y = cell.y + row, pixel = part.first + int64_t{cell.x + x} * part.step;
-    const uint32_t share = p.shares[cell.first_share + i];
-#pragma unroll 1
-    for (int c = 0; c < part.containers; c++) {
-      const int64_t byte = (pixel + part.offset[c]) * part.container_bytes;
-      uint8_t *const to = part.to.data + y * part.to.pitch + byte;
-      const uint32_t filtered = load_container(part, from.data + y * from.pitch + byte);
-      store_container(part, fade_container(part, c, filtered, load_container(part, to), share), to);
-    }
-  }
+  each_container(p, part, cell, [&](int pixel, int c, const uint8_t *from, uint8_t *to) {
+    const uint32_t share = p.shares[cell.first_share + pixel];
+    store_container(part, fade_container(part, c, load_container(part, from), load_container(part, to), share), to);
+  });
 }
 
 __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __grid_constant__ PlaceParams p) {

@@ -68,10 +68,7 @@ void make_batches(RegionJob *job) {
 }  // namespace
 
 bool RegionJob::is_for(const std::vector<PlannedRegions> &other, bool with_copies) const {
-  const auto same = [](const PlannedRegions &a, const PlannedRegions &b) {
-    return a.plan == b.plan && a.regions == b.regions;
-  };
-  return has_copies >= with_copies && std::equal(other.begin(), other.end(), planned.begin(), planned.end(), same);
+  return has_copies >= with_copies && planned == other;
 }
 
 std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegions> &planned, bool with_copies,
