@@ -11,8 +11,7 @@ namespace cudaconv {
 Prepared prepare_mosaic(const PassQuery &query);
 Prepared prepare_blur(const PassQuery &query);
 Prepared prepare_sliding(const PassQuery &query);
-Prepared prepare_weighted_mma(const PassQuery &query);  // up to 33x33, pixels of four bytes
-Prepared prepare_weighted(const PassQuery &query);      // other masks of a row and a column
+Prepared prepare_weighted(const PassQuery &query);
 Prepared prepare_extremum(const PassQuery &query);
 Prepared prepare_element_strips(const PassQuery &query);    // ellipses, crosses, other stacks of runs up to 63x63
 Prepared prepare_element_chords(const PassQuery &query);    // other structuring elements up to 31x31
@@ -45,7 +44,7 @@ const std::vector<Structure> &structures() {
       {"mosaic", kAny, {prepare_mosaic}},
       {"blur", kAllSix, {prepare_blur}},
       {"sliding", kAllSix, {prepare_sliding}},
-      {"weighted", kAllSix, {prepare_weighted_mma, prepare_weighted}},
+      {"weighted", kAllSix, {prepare_weighted}},
       {"extremum", kAllSix, {prepare_extremum}},
       {"element", kAllSix, {prepare_element_strips, prepare_element_chords, prepare_element_runs}},
       {"median", kAllSix, {prepare_median_network, prepare_median_histogram}},

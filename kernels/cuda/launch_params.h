@@ -146,20 +146,10 @@ struct SwarParams {
   uint32_t sample_shift, sample_mask;  // position and mask of a sample in its container
 };
 
-// Parameters of means weighted by alpha, see sliding/weighted_mean.cuh.
-constexpr int kMeanTaps = 5;
-struct WeightedMeanParams {
-  // Selectors for __byte_perm(): of the float of each channel, alpha last, and of a pixel from its four channels.
-  uint32_t unpack[4], pack;
-  float all;                                // the sum of the mask
-  float row[kMeanTaps], column[kMeanTaps];  // those of smaller masks have zeros on both sides
-};
-
 // Parameters of the kernel of sliding.cuh.
 struct SlidingParams : FrameParams {
   SwarParams swar;
   bool difference;  // CompositeClosing: the result is the difference between closing and samples, not the closing
-  WeightedMeanParams mean;
 };
 
 }  // namespace cudaconv

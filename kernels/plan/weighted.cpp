@@ -270,13 +270,6 @@ AlphaPlace alpha_of(const FrameLayout &layout) {
   return {};
 }
 
-bool makes_mean_bytes(const Plan &plan, const Pass &pass) {
-  const PlaneLayout &plane = plan.layout.plane[0];
-  return pass.op == Op::WeightedMean && pass.separable() && plan.layout.planes == 1 && plan.layout.uniform_dense() &&
-         plane.container == Container::U8 && plane.channels == 4 && plane.channel[0].depth == 8 &&
-         is_mean(pass.sum_gain, pass.rounding[0][0]);
-}
-
 size_t alpha_part(const Plan &plan, const Plan::Part &part) {
   return part_of_plane(plan, alpha_of(plan.layout).plane, part);
 }

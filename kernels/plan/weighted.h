@@ -24,9 +24,6 @@ struct AlphaPlace {
 };
 AlphaPlace alpha_of(const FrameLayout &layout);
 
-// Whether a pass is a separable weighted mean of pixels of four bytes, without gain or bias.
-bool makes_mean_bytes(const Plan &plan, const Pass &pass);
-
 // The index of the part that holds the alpha for a part, of the same field.
 size_t alpha_part(const Plan &plan, const Plan::Part &part);
 

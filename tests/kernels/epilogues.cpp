@@ -22,10 +22,8 @@
 #include "cuda/device/mma/coefficients.h"
 #include "cuda/device/mma/sums.cuh"
 #include "cuda/methods/methods.cuh"
-#include "cuda/weighted/weighted_mma.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
-#include "cuda/sliding/weighted_mean.cuh"
 #endif
 
 namespace cudaconv::test {
@@ -451,8 +449,8 @@ void test_kept_pixels() {
   if (!right && failures++ < 20) std::printf("FAILED: kept pixels\n");
 }
 
-// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, at and around the middles between codes,
-// where an estimate in floating point does not tell which one is nearest.
+// Quotients by divisors of up to 48 bits, at and around the middles between codes, where an estimate in floating point
+// does not tell which one is nearest.
 void test_quotients() {
   std::mt19937_64 random(5);
   Case c;
@@ -464,10 +462,6 @@ void test_quotients() {
       c.name = std::to_string(n) + " / " + std::to_string(d);
       expect("means", c, 0, static_cast<int>((n + d / 2) / d * 0x01000001u + 0xff00u),
              static_cast<int>(rounded_means({n, d * 255, 0, n}, {d, d, d, d})));
-      if (n + d / 2 >= 1 << 24) continue;
-      const float below = below_inverse(static_cast<float>(d));
-      expect("weighted quotient in floats", c, 0, static_cast<int>((n + d / 2) / d),
-             static_cast<int>(rounded_quotient(static_cast<float>(n), static_cast<float>(d), below) & 0xff));
     }
   }
 }
@@ -639,7 +633,6 @@ int epilogues() {
                            "dense 64-bit shift, digits, 16 bits",
                            "dense 64-bit shift, digits, absolute, 16 bits",
                            "means",
-                           "weighted quotient in floats",
                            "blocks",
                            "blocks, factor",
                            "blocks, absolute",

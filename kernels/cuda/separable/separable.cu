@@ -3,8 +3,9 @@
 // The launcher of the kernels for separable masks.
 #include <algorithm>
 
-#include "cuda/device/mma/launch_strips.h"
+#include "cuda/frame_launch.cuh"
 #include "cuda/separable/separable.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 
@@ -17,10 +18,21 @@ KernelLaunch<SeparableMmaParams> launch_of(SeparableMmaParams &p) {
   using Shape = SeparableShape<kRadius, kSamples>;
   using Strip = SeparableStrip<Shape, kFewChannels>;
   using Tuning = SeparableTuning;
-  const StripHeights heights =
-      Strip::kWide ? StripHeights{Tuning::kLeastWideRows, 0, kRadius + Tuning::kMoreWideRows}
-                   : StripHeights{Tuning::kLeastRows, Tuning::kMostRows, 2 * kRadius + Tuning::kMoreRows};
-  return cut_strips<Shape>(strip_mma_kernel<Shape, kFewChannels>, Strip::kMinBlocks, heights, p);
+  const auto cut = [&](int rows) {
+    p.tile_height = rows;
+    return cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
+      return TileSize{kStripThreads / 32 * strip_width(part.channels * Shape::kSampleBytes), part.width, rows};
+    });
+  };
+  // A strip takes the time of this many rows more than its own.
+  constexpr int kMore = Strip::kWide ? kRadius + Tuning::kMoreWideRows : 2 * kRadius + Tuning::kMoreRows;
+  const auto cost = [](int rows) { return static_cast<uint64_t>(rows + kMore); };
+  // If a warp has several strips, frames have too few of them for choose_strip_height().
+  const int rows = Strip::kWide ? choose_strip_height(Tuning::kLeastWideRows, 8, Strip::kMinBlocks, kMore, cut)
+                                : choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, Strip::kMinBlocks,
+                                                     strip_bytes<Shape>, cut, cost);
+  if (!rows) return {};
+  return {strip_mma_kernel<Shape, kFewChannels>, cut(rows), kStripThreads, strip_bytes<Shape>(rows)};
 }
 
 template <Samples kSamples, bool kFewChannels>

@@ -3,8 +3,8 @@
 // Separable masks up to a radius of 32, on the matrix instructions, in strips, entirely in registers.
 //
 // Computes the sums along rows of the window, then along the column, as factored_row() and factored_column() of
-// methods/operations.cuh do, and makes samples of them. device/mma/separable_sums.cuh has the sums,
-// device/mma/strip_source.cuh the loads, with pictures.
+// methods/operations.cuh do, and makes samples of them. separable_sums.cuh has the sums, strip_source.cuh the
+// loads, with pictures.
 //
 // Example, a 15x15 Gaussian of RGBA: a warp has a strip of 16 pixels. A step sums 8 rows along themselves for 3
 // channels, and completes 8 rows of results whose windows began two steps before.
@@ -12,7 +12,7 @@
 // A launch takes as long as its slowest warps, so warps at an edge of the frame should not take longer than others.
 #pragma once
 
-#include "cuda/device/mma/strip_source.cuh"
+#include "cuda/separable/strip_source.cuh"
 
 namespace cudaconv::separable {
 

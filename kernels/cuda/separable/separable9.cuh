@@ -5,7 +5,7 @@
 // same code serves all.
 //
 // A warp goes down a strip of results of 32 bytes' width in steps of 8 rows. device/mma/matrix.cuh describes the words
-// of matrices that lane (g, t) holds, device/mma/separable_sums.cuh how sums along rows become the operand of sums
+// of matrices that lane (g, t) holds, separable_sums.cuh how sums along rows become the operand of sums
 // along columns. Here the lane has bytes 16t to 16t + 15 of row g of a window of 64 bytes, which begins 16 bytes left
 // of the results:
 //

@@ -28,11 +28,10 @@ enum class WordSamples { None, Added, Compared };
 // - kRowByRow: each row of results is written before the next one begins, and channels to be copied are read again,
 //   where registers are scarce. Samples of 16 bits always do so.
 // - kSeesStrip: enter() gets the whole strip and its position; row j of it enters.
-// - kPlanes: whether it has kernels for planes of one or two channels of bytes.
 struct SlidingOperation {
   static constexpr int kFewerBlocks = 0, kWarps = kMostWarps;
   static constexpr WordSamples kWords = WordSamples::Added;
-  static constexpr bool kRowByRow = false, kSeesStrip = false, kPlanes = true;
+  static constexpr bool kRowByRow = false, kSeesStrip = false;
 };
 
 // Converts a signed sum to a sample of at most 16 bits.

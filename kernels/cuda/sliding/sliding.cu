@@ -124,7 +124,6 @@ Choice choose(const PassQuery &query, SlidingParams &p) {
     choice.passes = 1;
   }
   if (choice.kind.sliding == Sliding::None || !can_slide(p, choice.kind)) return {};
-  if (choice.kind.sliding == Sliding::WeightedMean) fill_mean(query.plan, query.pass(), p.mean);
   choice.kernel = find_kernel(choice.kind);
   if (!choice.kernel.kernel) return {};
   // With these modes every outside sample equals one inside the same window, as with Replicate, which is cheaper.

@@ -3,7 +3,7 @@
 // The kernel for small windows on dense planes, which runs near the speed of a copy.
 //
 // It computes each sample of the result from the window around it, at most 9x9 samples. The operations are in
-// linear.cuh, weighted_mean.cuh, gradients.cuh, ranks.cuh, median5.cuh and composite.cuh. direct_kernel() of
+// linear.cuh, gradients.cuh, ranks.cuh, median5.cuh and composite.cuh. direct_kernel() of
 // methods/methods.cuh makes the same bytes from the same window, sample by sample.
 //
 //      lane    0      1      2             30     31      A lane owns 16 bytes of a row. A warp has results for 30
@@ -148,9 +148,8 @@ void match_kernel(const SwarKind &kind, SlidingKernel &found) {
   if (kind.sliding != Entry::kName) return;
   found = {nullptr, Operation::kRadius, Operation::kStripRows, Operation::kWarps};
   const bool pixels = kind.lane_channels() == 4;
-  if (!kind.words && pixels) found.kernel = sliding_kernel<Operation, Samples::Pixels>;
-  if constexpr (Operation::kPlanes)
-    if (!kind.words && !pixels) found.kernel = sliding_kernel<Operation, Samples::Planes>;
+  if (!kind.words)
+    found.kernel = pixels ? sliding_kernel<Operation, Samples::Pixels> : sliding_kernel<Operation, Samples::Planes>;
   if constexpr (Operation::kWords != WordSamples::None)
     if (kind.words && (!pixels || Operation::kRadius <= 2)) found.kernel = sliding_kernel<Operation, Samples::Words>;
 }

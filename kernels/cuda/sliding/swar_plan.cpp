@@ -4,16 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
-
-#include "plan/weighted.h"
 
 namespace cudaconv::sliding {
 
 namespace {
 
 constexpr int64_t kHalfMax = 0xffff;
-constexpr int kMostMeanBits = 24;  // of the sums of weighted means
 
 uint32_t both_halves(int64_t v) {
   return (static_cast<uint32_t>(v) & 0xffffu) * 0x00010001u;
@@ -273,11 +269,6 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k) {
   switch (pass.op) {
     case Op::Linear:
       return linear(pass, k, kind);
-    case Op::WeightedMean:
-      if (makes_mean_bytes(plan, pass) && std::max(pass.width(), pass.height()) <= kMeanTaps &&
-          pass.sum_bits <= kMostMeanBits)
-        kind.sliding = Sliding::WeightedMean;
-      return kind;
     case Op::Magnitude:
       return gradient(pass, k, kind);
     case Op::Compass:
@@ -300,18 +291,6 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k) {
     default:
       return {};
   }
-}
-
-void fill_mean(const Plan &plan, const Pass &pass, WeightedMeanParams &mean) {
-  const IntegerMask &mask = pass.mask[0];
-  const bool alpha_first = alpha_of(plan.layout).channel == 0;
-  // Alpha comes last in the kernel's order of channels.
-  for (uint32_t c = 0; c < 4; c++) mean.unpack[c] = 0x7440 | (alpha_first ? (c + 1) % 4 : c);
-  mean.pack = alpha_first ? 0x4105 : 0x5410;
-  const auto sum = [](const Line &line) { return std::accumulate(line.begin(), line.end(), int64_t{0}); };
-  mean.all = static_cast<float>(sum(mask.row) * sum(mask.column));
-  std::copy(mask.row.begin(), mask.row.end(), mean.row + kMeanTaps / 2 - pass.radius_x);
-  std::copy(mask.column.begin(), mask.column.end(), mean.column + kMeanTaps / 2 - pass.radius_y);
 }
 
 }  // namespace cudaconv::sliding

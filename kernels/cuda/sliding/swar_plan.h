@@ -18,7 +18,6 @@ enum class Sliding {
   Mean7,
   Dense3,
   Diamond5,
-  WeightedMean,
   Gradient,
   Extremum3,
   Extremum5,
@@ -52,10 +51,7 @@ struct SwarKind {
 };
 
 // Computes the parameters of a pass for sums in the halves of registers. Sliding::None if no operation does the pass,
-// planes are not dense, samples of planes differ, or half a register may not hold a sum. See fill_mean() for
-// Sliding::WeightedMean.
+// planes are not dense, samples of planes differ, or half a register may not hold a sum.
 SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &swar);
-
-void fill_mean(const Plan &plan, const Pass &pass, WeightedMeanParams &mean);
 
 }  // namespace cudaconv::sliding

@@ -7,8 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cuda/device/mma/launch_strips.h"
-#include "cuda/weighted/weighted_mma.cuh"
+#include "cuda/frame_launch.cuh"
 
 namespace cudaconv {
 
@@ -20,8 +19,6 @@ template <typename Factor>
 Uint128 sum_of(const std::vector<Factor> &factors) {
   return std::accumulate(factors.begin(), factors.end(), Uint128{0});
 }
-
-// ---- Any frame ----
 
 // Fills in what depends on the mask and on where alpha is.
 template <typename Sum>
@@ -77,37 +74,7 @@ KernelLaunch<WeightedParams<Sum>> choose_tiles(const PassQuery &query, WeightedP
   return {weighted_kernel<Sum>, blocks, dim3(kWeightedThreads), p.batch * row_bytes};
 }
 
-// ---- Pixels of four bytes ----
-
-template <int kRadius>
-KernelLaunch<WeightedMmaParams> launch_mma(const IntegerMask &mask, WeightedMmaParams &p) {
-  using Shape = WeightedMmaShape<kRadius>;
-  using Tuning = WeightedMmaTuning;
-  put_factors(mask.row, mask.column, kRadius, kMostFactorBytes, p);
-  const StripHeights heights = {Tuning::kLeastRows, 0, kRadius + Tuning::kMoreRows};
-  return cut_strips<Shape>(weighted_mma_kernel<Shape>, Shape::kMinBlocks, heights, p);
-}
-
-KernelLaunch<WeightedMmaParams> choose_mma(const PassQuery &query, WeightedMmaParams &p) {
-  const Pass &pass = query.pass();
-  const IntegerMask &mask = pass.mask[0];
-  const int radius = std::max(pass.radius_x, pass.radius_y);
-  if (!query.kernels.mma || !makes_mean_bytes(query.plan, pass) || !pass.long_row.empty() || radius > kMostMmaRadius ||
-      !all_within(mask.row, 0, kMostRowFactor) || !all_within(mask.column, 0, kMostColumnFactor) ||
-      sum_of(mask.row) > kMostRowFactors)
-    return {};
-  p.radius_x = pass.radius_x;
-  p.radius_y = pass.radius_y;
-  p.alpha_first = alpha_of(query.plan.layout).channel == 0;
-  p.all = static_cast<uint64_t>(sum_of(mask.row) * sum_of(mask.column));
-  return radius <= 8 ? launch_mma<8>(mask, p) : launch_mma<kMostMmaRadius>(mask, p);
-}
-
 }  // namespace
-
-Prepared prepare_weighted_mma(const PassQuery &query) {
-  return prepare_chosen<WeightedMmaParams>(query, choose_mma);
-}
 
 Prepared prepare_weighted(const PassQuery &query) {
   const Pass &pass = query.pass();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The kernels for weighted means: sum(c * a * p) / sum(c * a) over a window, with coefficients c, alpha a and samples
-// p, exact and rounded once. plan/weighted.h has the rounding; weighted_samples_kernel() is the plain form of all
+// p, exact and rounded once. plan/weighted.h has the rounding; weighted_samples_kernel() is the plain form of both
 // kernels. It also does bilaterals with alpha=weighted, whose coefficients depend on the samples, as
 // BilateralAlphaOp of cpu/bilateral.h does.
 //

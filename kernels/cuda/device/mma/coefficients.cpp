@@ -163,12 +163,8 @@ int digits_of(const std::vector<int32_t> &values) {
   return 0;
 }
 
-}  // namespace
-
-bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high) {
-  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
-}
-
+// Puts the lowest `bytes` bytes of the factors of a separable mask into the lines, which are zeros, for kernels of the
+// class `radius`.
 void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
                  SeparableMmaParams &p) {
   const std::vector<int32_t> *const factors[] = {&row, &column};
@@ -178,6 +174,12 @@ void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &co
       for (int i = 0; i < size; i++)
         put_byte(p.line[line][byte], radius - size / 2 + i, (*factors[line])[i] >> 8 * byte);
   }
+}
+
+}  // namespace
+
+bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high) {
+  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
 }
 
 MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p) {

@@ -121,11 +121,6 @@ struct DenseMmaParams : MmaParams {
 
 bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high);
 
-// Puts the lowest `bytes` bytes of the factors of a separable mask into the lines, which are zeros, for kernels of the
-// class `radius`.
-void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
-                 SeparableMmaParams &p);
-
 // Fill in the parameters of a pass except the frame and the tile height. Return no kind if the pass is not linear,
 // planes are not dense, or coefficients or sums do not fit. Dense kernels are for masks that separable ones cannot do.
 MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p);

@@ -10,9 +10,9 @@
 // bytes.
 #pragma once
 
-#include "cuda/device/mma/separable_sums.cuh"
+#include "cuda/separable/separable_sums.cuh"
 
-namespace cudaconv {
+namespace cudaconv::separable {
 
 constexpr int kStripThreads = 128;  // of a block, whose warps' strips lie side by side
 
@@ -151,4 +151,4 @@ class StripSource {
   const SummedChannels<Kind::kChannels, Kind::kFiltered> channels_;
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::separable

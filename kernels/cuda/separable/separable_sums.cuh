@@ -19,7 +19,7 @@
 
 #include "cuda/device/mma/sums.cuh"
 
-namespace cudaconv {
+namespace cudaconv::separable {
 
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="gauss 15,gauss 31,unsharp 15", and so are the blocks
 // for which each strip limits its registers.
@@ -31,12 +31,12 @@ struct SeparableTuning {
   static constexpr int kLeastRows = 16, kLeastWideRows = 32, kMostRows = 512, kMoreRows = 16, kMoreWideRows = 8;
 };
 
-template <int kRadiusClass, Samples kSamplesKind, int kFactorBytes = factor_bytes(kSamplesKind)>
+template <int kRadiusClass, Samples kSamplesKind>
 struct SeparableShape {
   static constexpr int kRadius = kRadiusClass;
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
-  static constexpr int kBytes = kFactorBytes;
+  static constexpr int kBytes = factor_bytes(kSamples);
   // Pixels that are read on either side: chunks begin at multiples of 8.
   static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
   static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // chunks of samples that windows of 16 pixels reach
@@ -81,10 +81,10 @@ struct SeparableOperands {
 };
 
 // The bytes of the latest row sums, of pixels 2g and 2g + 1: the matrix from which columns are summed.
-template <typename Shape, int kSumBytes>
+template <typename Shape>
 struct RowSumBytes {
-  static constexpr int kChunksY = Shape::kChunksY;
-  uint32_t byte[kSumBytes][kChunksY][2] = {};
+  static constexpr int kBytes = Shape::kBytes, kChunksY = Shape::kChunksY;
+  uint32_t byte[kBytes][kChunksY][2] = {};
 
   // Appends the sums of the step's two rows, and drops the oldest ones. `selector`: for __byte_perm(), the two low
   // bytes that are kept of a sum.
@@ -92,15 +92,11 @@ struct RowSumBytes {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       const uint32_t first = static_cast<uint32_t>(sums.v[2 * i]), second = static_cast<uint32_t>(sums.v[2 * i + 1]);
-      // `pair` has the low bytes of both sums, then their second bytes; `upper` the third and the fourth ones.
+      // The low bytes of both sums, then their second bytes.
       const uint32_t pair = __byte_perm(first, second, selector);
       append<0>(i, pair, false);
       append<1>(i, pair, true);
-      if constexpr (kSumBytes > 2) {
-        const uint32_t upper = __byte_perm(first, second, kSumBytes > 3 ? 0x7362 : 0x0062);
-        append<2>(i, upper, false);
-        if constexpr (kSumBytes > 3) append<3>(i, upper, true);
-      }
+      if constexpr (kBytes > 2) append<2>(i, __byte_perm(first, second, 0x0062), false);
     }
   }
 
@@ -126,7 +122,7 @@ template <typename Shape>
 struct SeparableSums {
   static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kChunksX = Shape::kChunksX;
   static constexpr bool kChains = kSampleBytes == 1;
-  RowSumBytes<Shape, kBytes> rows;
+  RowSumBytes<Shape> rows;
 
   // Sums the next 8 rows of samples; `window` has a window of each byte of a sample.
   __device__ void enter(const SeparableMmaParams &p, const SeparableOperands<Shape> &k, int32_t start,
@@ -202,4 +198,4 @@ struct SeparableSums {
   }
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::separable
