@@ -13,8 +13,7 @@ Prepared prepare_blur(const PassQuery &query);
 Prepared prepare_sliding(const PassQuery &query);
 Prepared prepare_weighted(const PassQuery &query);
 Prepared prepare_extremum(const PassQuery &query);
-Prepared prepare_element_strips(const PassQuery &query);    // ellipses, crosses, other stacks of runs up to 63x63
-Prepared prepare_element_chords(const PassQuery &query);    // other structuring elements up to 31x31
+Prepared prepare_element_chords(const PassQuery &query);    // up to 31x31
 Prepared prepare_element_runs(const PassQuery &query);      // larger ellipses and crosses
 Prepared prepare_median_network(const PassQuery &query);    // 7x7 to 15x15
 Prepared prepare_median_histogram(const PassQuery &query);  // larger
@@ -46,7 +45,7 @@ const std::vector<Structure> &structures() {
       {"sliding", kAllSix, {prepare_sliding}},
       {"weighted", kAllSix, {prepare_weighted}},
       {"extremum", kAllSix, {prepare_extremum}},
-      {"element", kAllSix, {prepare_element_strips, prepare_element_chords, prepare_element_runs}},
+      {"element", kAllSix, {prepare_element_chords, prepare_element_runs}},
       {"median", kAllSix, {prepare_median_network, prepare_median_histogram}},
       {"separable", kAllSix, {prepare_separable9, prepare_separable}},
       {"custom", kAllSix, {prepare_custom_blocks, prepare_custom_dense}},

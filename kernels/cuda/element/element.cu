@@ -49,9 +49,9 @@ KernelLaunch<ChordsParams> choose_chords(const PassQuery &query, ChordsParams &p
   return launch_of<ChordsShape<U8x4Order>>(pass, step, p);
 }
 
-// Fills in an element with these half widths of rows, see half_widths_of(). Each widening reaches `most` pixels to
-// either side at most. Example, 5 and 1, one u8x4 a pixel: by 1 and by 3 at distance 0, by 1 at distance 1.
-void fill_runs(const std::vector<int> &widths, int step, int most, ElementRunsParams &p) {
+// Fills in an element with these half widths of rows, see half_widths_of(). Example, 5 and 1, one u8x4 a pixel: by 1
+// and by 3 at distance 0, by 1 at distance 1.
+void fill_runs(const std::vector<int> &widths, int step, ElementRunsParams &p) {
   int count = 0;
   p.halo = round_to_chunks(widths[0] * step);
   p.radius_y = static_cast<int>(widths.size()) - 1;
@@ -59,7 +59,7 @@ void fill_runs(const std::vector<int> &widths, int step, int most, ElementRunsPa
     // Each step makes the window at most three times as wide, by 2 * width + 1 columns on either side.
     const int wanted = widths[dy] - (dy < p.radius_y ? widths[dy + 1] : 0);
     for (int width = 0; width < wanted;) {
-      const int more = std::min({wanted - width, 2 * width + 1, most});
+      const int more = std::min(wanted - width, 2 * width + 1);
       p.row[count] = static_cast<uint8_t>(dy);
       p.apart[count++] = static_cast<uint8_t>(more * step);
       width += more;
@@ -68,45 +68,19 @@ void fill_runs(const std::vector<int> &widths, int step, int most, ElementRunsPa
   p.row[count] = 255;
 }
 
-template <typename Shape>
-KernelLaunch<ElementRunsParams> launch_of(const std::vector<int> &widths, int step, ElementRunsParams &p) {
-  fill_runs(widths, step, Shape::kWarps ? kChunk / step : kElementRunsRadius, p);
-  p.tile = make_u8x4_tile(Shape::kColumns - 2 * p.halo, Shape::kRows * Shape::kThreads / Shape::kLanes, 0, 0, step);
-  const KernelLaunch<ElementRunsParams> launch = {element_runs_kernel<Shape>, cut_u8x4_tiles(p, p.tile),
-                                                  Shape::kThreads, Shape::kBytes};
-  if (launch.shared_bytes > current_limits().block_bytes) return {};
-  return launch;
-}
-
-// The half widths of the element's rows, empty if the pass is not for these kernels. Sets the u8x4s of a pixel.
-std::vector<int> fill_widths(const PassQuery &query, int radius, ElementRunsParams &p, int *step) {
+KernelLaunch<ElementRunsParams> choose_runs(const PassQuery &query, ElementRunsParams &p) {
   const Pass &pass = query.pass();
-  *step = fill_extremum(query, p);
-  ignore_outside(p);
-  if (!*step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > radius) return {};
-  return half_widths_of(pass);
-}
-
-// In the registers of warps. Planes of bytes with fewer channels than four are left to the chords.
-KernelLaunch<ElementRunsParams> choose_strips(const PassQuery &query, ElementRunsParams &p) {
-  const bool words = query.is_dense(Container::U16);
-  const bool fours = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
-  int step;
-  const std::vector<int> widths = fill_widths(query, words ? kStripRadius : kByteStripRadius, p, &step);
-  if (widths.empty() || (!words && !fours) || widths[0] * step > kStripHalo) return {};
-  if (!words) return launch_of<ElementRunsShape<U8x4Order, 32>>(widths, step, p);
-  if (round_to_chunks(widths[0] * step) <= kStripHalo / 2)
-    return launch_of<ElementRunsShape<U16x2Order, 32>>(widths, step, p);
-  return launch_of<ElementRunsShape<U16x2Order, 32, 2>>(widths, step, p);
-}
-
-KernelLaunch<ElementRunsParams> choose_blocks(const PassQuery &query, ElementRunsParams &p) {
-  constexpr int kLanes = 256;
-  int step;
-  const std::vector<int> widths = fill_widths(query, kElementRunsRadius, p, &step);
+  const int step = fill_extremum(query, p);
+  if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kElementRunsRadius ||
+      kRunsBytes > current_limits().block_bytes)
+    return {};
+  const std::vector<int> widths = half_widths_of(pass);
   if (widths.empty()) return {};
-  return p.sample_bits ? launch_of<ElementRunsShape<U16x2Order, kLanes>>(widths, step, p)
-                       : launch_of<ElementRunsShape<U8x4Order, kLanes>>(widths, step, p);
+  ignore_outside(p);
+  fill_runs(widths, step, p);
+  p.tile = make_u8x4_tile(kRunsColumns - 2 * p.halo, kRunsRows, 0, 0, step);
+  return {p.sample_bits ? element_runs_kernel<U16x2Order> : element_runs_kernel<U8x4Order>, cut_u8x4_tiles(p, p.tile),
+          kRunsThreads, kRunsBytes};
 }
 
 }  // namespace
@@ -115,12 +89,8 @@ Prepared prepare_element_chords(const PassQuery &query) {
   return prepare_chosen<ChordsParams>(query, choose_chords);
 }
 
-Prepared prepare_element_strips(const PassQuery &query) {
-  return prepare_chosen<ElementRunsParams>(query, choose_strips);
-}
-
 Prepared prepare_element_runs(const PassQuery &query) {
-  return prepare_chosen<ElementRunsParams>(query, choose_blocks);
+  return prepare_chosen<ElementRunsParams>(query, choose_runs);
 }
 
 }  // namespace cudaconv
