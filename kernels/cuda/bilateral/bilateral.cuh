@@ -426,20 +426,19 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
   if (own_rows <= 0) return;
   const Table table(p, tables);
   const uint32_t *middle = u8x4s + (first + p.tile.halo_y) * pitch + p.tile.halo_x + column;
-  U8x4Writer<> writer(p.tile, tile, column, first);
-  writer.write([&](auto put) {
+  U8x4Writer writer(p.tile, tile, column, first);
 #pragma unroll 1
-    for (int y = 0; y < own_rows; y++, middle += pitch) {
-      const uint32_t original = kSixteen ? *middle & p.sample_bits : *middle;
-      uint32_t result = original;
-      if (part.has_filtered) {
-        Windows windows(table, *middle);
-        add_rings(p, middle, &windows);
-        result = windows.results();
-      }
-      put(part.has_unfiltered ? blend_channels(part, result, original, kSixteen ? column % p.tile.step : 0) : result);
+  for (int y = 0; y < own_rows; y++, middle += pitch) {
+    const uint32_t original = kSixteen ? *middle & p.sample_bits : *middle;
+    uint32_t result = original;
+    if (part.has_filtered) {
+      Windows windows(table, *middle);
+      add_rings(p, middle, &windows);
+      result = windows.results();
     }
-  });
+    writer.put(part.has_unfiltered ? blend_channels(part, result, original, kSixteen ? column % p.tile.step : 0)
+                                   : result);
+  }
 }
 
 }  // namespace cudaconv::bilateral

@@ -15,11 +15,6 @@
 
 namespace cudaconv {
 
-// The upper half of a and the lower half of b.
-__device__ inline uint32_t halves(uint32_t a, uint32_t b) {
-  return __byte_perm(a, b, 0x5432);
-}
-
 // How the samples of a u8x4 are compared: split() prepares a u8x4 for greatest(), the maximum of three, and join()
 // restores one.
 struct U8x4Order {
@@ -32,7 +27,6 @@ struct U8x4Order {
   __device__ static Split greatest(Split a, Split b, Split c) {
     return {PairOrder::vmax(a.even, b.even, c.even), PairOrder::vmax(a.odd, b.odd, c.odd)};
   }
-  __device__ static Split swap_halves(Split s) { return {halves(s.even, s.even), halves(s.odd, s.odd)}; }
 };
 
 struct U16x2Order {
@@ -40,7 +34,6 @@ struct U16x2Order {
   using Split = uint32_t;
   __device__ static Split split(uint32_t u8x4) { return u8x4; }
   __device__ static uint32_t join(Split s) { return s; }
-  __device__ static Split swap_halves(Split s) { return halves(s, s); }
   __device__ static Split greatest(Split a, Split b, Split c) { return PairOrder::vmax(a, b, c); }
 };
 

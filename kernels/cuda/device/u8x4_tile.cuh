@@ -281,53 +281,49 @@ __device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, 
   }
 }
 
-// Loads `rows` rows of the tile into shared memory, with a pitch of `pitch` words, a multiple of 4. `first` counts from
-// the halo's first row. One warp loads them; before reading them it has to call wait_for_copies() and synchronise.
-// kU8x4s: rows become u8x4s, else they are words as they lie in memory, of one, two or four channels. kSixteen: samples
-// have 16 bits, so the number of bytes of a pixel is even.
-template <bool kU8x4s = true, bool kSixteen = false>
-__device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, const Tile &tile, int first, int rows,
-                                 int pitch, uint32_t *u8x4s) {
-  const PartParams &part = tile.part;
-  const int y0 = tile.y0 - shape.halo_y + first;
-  const auto load = [&](auto channels) {
-    constexpr int kChannels = decltype(channels)::value;
-    load_bytes<kChannels>(p, part, shape, tile.x0, y0, rows, pitch, u8x4s);
-    if constexpr (kU8x4s && kChannels != 4) {
-      wait_for_copies();
-      __syncwarp();
-      spread_rows<kChannels>(shape, tile.x0, rows, pitch, u8x4s);
-    }
-  };
-  if constexpr (!kSixteen)
-    if (part.channels == 1) return load(std::integral_constant<int, 1>());
-  if constexpr (!kSixteen && kU8x4s)
-    if (part.channels == 3) return load(std::integral_constant<int, 3>());
-  if (part.channels == 2) return load(std::integral_constant<int, 2>());
-  load(std::integral_constant<int, 4>());
-}
-
 // The rows of a tile that a warp has loaded.
 struct WarpRows {
   int begin, end;
 };
 
-// load_rows() for the first `rows` rows of a tile, by the kWarps warps of a block, each a multiple of kTogether rows.
-template <int kWarps, bool kSixteen, bool kU8x4s = true, int kTogether = 1>
+// Loads the first `rows` rows of a tile, halo included, into shared memory, with a pitch of `pitch` words, a multiple
+// of
+// 4. Each of the kWarps warps of a block loads a multiple of kTogether rows; before reading them it has to call
+// wait_for_copies() and synchronise. kSixteen: samples have 16 bits, so the number of bytes of a pixel is even.
+template <int kWarps, bool kSixteen, int kTogether = 1>
 __device__ inline WarpRows load_share(const FrameParams &p, const U8x4Tile &shape, const Tile &tile, int rows,
                                       int pitch, uint32_t *u8x4s) {
   constexpr int kRound = kWarps * kTogether;
   const int share = (rows + kRound - 1) / kRound * kTogether;
-  const int begin = min(static_cast<int>(threadIdx.x / 32) * share, rows), end = min(begin + share, rows);
-  if (begin < end) load_rows<kU8x4s, kSixteen>(p, shape, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
-  return {begin, end};
+  const int begin = min(static_cast<int>(threadIdx.x / 32) * share, rows);
+  const WarpRows own = {begin, min(begin + share, rows)};
+  if (own.begin >= own.end) return own;
+  const int channels = tile.part.channels, count = own.end - own.begin;
+  u8x4s += own.begin * pitch;
+  const auto load = [&](auto constant) {
+    constexpr int kChannels = decltype(constant)::value;
+    load_bytes<kChannels>(p, tile.part, shape, tile.x0, tile.y0 - shape.halo_y + own.begin, count, pitch, u8x4s);
+    if constexpr (kChannels != 4) {
+      wait_for_copies();
+      __syncwarp();
+      spread_rows<kChannels>(shape, tile.x0, count, pitch, u8x4s);
+    }
+  };
+  using std::integral_constant;
+  if constexpr (!kSixteen) {
+    if (channels % 2) {
+      channels == 1 ? load(integral_constant<int, 1>()) : load(integral_constant<int, 3>());
+      return own;
+    }
+  }
+  channels == 2 ? load(integral_constant<int, 2>()) : load(integral_constant<int, 4>());
+  return own;
 }
 
 // Writes u8x4s of one column of a tile, row by row from above. All lanes of a warp take part. Lanes 4n ... 4n + 3 have
 // neighbouring columns, the first a multiple of 4, and exchange bytes so that each gets a word as it lies in memory.
 // With n subtiles, lane i of n gets the pixels of subtile i; with three channels, lane i of four gets word i of four
-// pixels. kFolded: u8x4s are words as they lie in memory, of one, two or four channels.
-template <bool kFolded = false>
+// pixels.
 class U8x4Writer {
  public:
   // `column` counts u8x4s of the tile's row. Columns beyond the tile and rows below the frame are not written.
@@ -335,10 +331,7 @@ class U8x4Writer {
       : pitch_(tile.part.target_pitch), partner_(threadIdx.x ^ 1) {
     const int channels = tile.part.channels, n = threadIdx.x & ((channels == 3 ? 4 : subtiles(channels)) - 1);
     int x = tile.x0 + column - n, skipped = 0, most = 4;
-    if (kFolded) {
-      x = tile.x0;
-      skipped = 4 * column;
-    } else if (channels == 3) {
+    if (channels == 3) {
       partner_ = threadIdx.x + 1;
       select_ = n == 0 ? 0x4210 : n == 1 ? 0x5421 : 0x6542;
       skipped = 4 * n;
@@ -347,7 +340,7 @@ class U8x4Writer {
       select_ = channels == 1 ? (n & 1 ? 0x3715 : 0x6240) : (n & 1 ? 0x3276 : 0x5410);
       x += n * shape.width;
     }
-    trades_ = kFolded || channels == 4 ? 0 : channels == 1 ? 2 : 1;
+    trades_ = channels == 4 ? 0 : channels == 1 ? 2 : 1;
     bytes_ = min((tile.part.width - x) * channels - skipped, most);
     rows_ = min(shape.height, tile.part.height - tile.y0) - row;
     if (column >= shape.width || bytes_ <= 0) rows_ = 0;
@@ -355,12 +348,20 @@ class U8x4Writer {
     target_ = tile.part.target + (tile.y0 + row) * pitch_ + x * channels + skipped;
   }
 
-  // Calls function(put). put(u8x4) writes a u8x4 and goes on to the next row; it does nothing when no rows are left.
-  // If u8x4s are not folded, `function` is compiled only once, and each put() decides how to write.
-  template <typename Function>
-  __device__ void write(Function function) {
-    if (kFolded && words_) return function([&](uint32_t u8x4) { put_word(u8x4); });
-    function([&](uint32_t u8x4) { put_any(u8x4); });
+  // Writes a u8x4 and goes on to the next row; does nothing when no rows are left.
+  __device__ void put(uint32_t u8x4) {
+    if (trades_ > 0) u8x4 = trade(u8x4);
+    if (trades_ > 1) u8x4 = trade_again(u8x4);
+    if (rows_ > 0) {
+      if (words_) {
+        *reinterpret_cast<uint32_t *>(target_) = u8x4;
+      } else {
+#pragma unroll 1
+        for (int i = 0; i < bytes_; i++, u8x4 >>= 8) target_[i] = static_cast<uint8_t>(u8x4);
+      }
+    }
+    rows_--;
+    target_ += pitch_;
   }
 
  private:
@@ -369,24 +370,6 @@ class U8x4Writer {
   }
   __device__ static uint32_t trade_again(uint32_t u8x4) {
     return __byte_perm(u8x4, __shfl_xor_sync(0xffffffffu, u8x4, 2), threadIdx.x & 2 ? 0x3276 : 0x5410);
-  }
-
-  __device__ void put_word(uint32_t word) {
-    if (rows_ > 0) *reinterpret_cast<uint32_t *>(target_) = word;
-    rows_--;
-    target_ += pitch_;
-  }
-
-  __device__ void put_any(uint32_t u8x4) {
-    if (trades_ > 0) u8x4 = trade(u8x4);
-    if (trades_ > 1) u8x4 = trade_again(u8x4);
-    if (words_) return put_word(u8x4);
-    if (rows_ > 0) {
-#pragma unroll 1
-      for (int i = 0; i < bytes_; i++, u8x4 >>= 8) target_[i] = static_cast<uint8_t>(u8x4);
-    }
-    rows_--;
-    target_ += pitch_;
   }
 
   uint8_t *target_;

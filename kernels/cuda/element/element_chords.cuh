@@ -134,14 +134,12 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     }
     take_chords<Shape>(p, level, window, results);
   }
-  U8x4Writer<> writer(p.tile, tile, column, y);
-  writer.write([&](auto put) {
+  U8x4Writer writer(p.tile, tile, column, y);
 #pragma unroll
-    for (int i = 0; i < kRows; i++) {
-      const uint32_t result = Order::join(results[i]) ^ p.flip;
-      put(part.has_unfiltered ? blend_channels(part, result, originals[i] ^ p.flip, lane % step) : result);
-    }
-  });
+  for (int i = 0; i < kRows; i++) {
+    const uint32_t result = Order::join(results[i]) ^ p.flip;
+    writer.put(part.has_unfiltered ? blend_channels(part, result, originals[i] ^ p.flip, lane % step) : result);
+  }
 }
 
 }  // namespace cudaconv::element

@@ -106,101 +106,6 @@ class VanHerk {
   uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_;
 };
 
-// Maxima of kSize consecutive values, for values that are pushed one after the other. kSize is a power of two minus
-// one. Each maximum is made of three maxima of half the size.
-template <typename Order, int kSize>
-struct RunningMaximum {
-  using Split = typename Order::Split;
-  static constexpr int kHalf = kSize / 2, kKept = kHalf + 2;
-  RunningMaximum<Order, kHalf> half;
-  Split kept[kKept];
-
-  // Takes value k and returns the maximum that ends with it; valid from k = kSize - 1 on.
-  __device__ Split push(int k, Split v) {
-    const Split last = half.push(k, v);
-    kept[k % kKept] = last;
-    if (k + 1 < kSize) return last;
-    return Order::greatest(last, kept[(k + kKept - (kHalf + 1) / 2) % kKept], kept[(k + 1) % kKept]);
-  }
-};
-template <typename Order>
-struct RunningMaximum<Order, 1> {
-  using Split = typename Order::Split;
-  __device__ Split push(int, Split v) { return v; }
-};
-
-// Rows whose pixels have one or two bytes need not become u8x4s: they are filtered as they lie in memory, in words of
-// four or two pixels. The windows of a word's pixels share whole words. From pixel to pixel, a window gains one pixel
-// of the words on the right and loses one of the words on the left:
-//
-//   left     whole words     right
-//   a b c d | e ...... f | g h i j      windows of 15 or 31: b ... f, c ... g, d ... h, e ... i
-//
-// Value: what is kept of a word.
-// FoldedPairs: words of two pixels, one in each half.
-template <typename Order>
-struct FoldedPairs {
-  using Whole = Order;
-  using Split = typename Order::Split;
-  using Value = uint32_t;
-  static constexpr int kPixels = 2;
-  __device__ static Value value(uint32_t word) { return word; }
-  __device__ static Split whole(Value v) { return Order::split(v); }
-  __device__ static uint32_t fold(Split whole, Value left, Value right) {
-    return Order::join(Order::greatest(whole, Order::swap_halves(whole), Order::split(halves(left, right))));
-  }
-};
-// Words of four pixels, which are compared in the upper bytes of halves.
-struct FoldedBytes {
-  using Whole = U16x2Order;
-  struct Value {
-    uint32_t word, pairs;  // `pairs`: the maxima of the first two pixels and of the last two
-  };
-  static constexpr int kPixels = 4;
-  __device__ static uint32_t greatest(uint32_t a, uint32_t b, uint32_t c) { return PairOrder::vmax(a, b, c); }
-  __device__ static Value value(uint32_t word) { return {word, greatest(word, word << 8, word << 8)}; }
-  __device__ static uint32_t whole(Value v) {
-    const uint32_t swapped = halves(v.pairs, v.pairs);
-    return greatest(v.pairs, swapped, swapped);
-  }
-  __device__ static uint32_t fold(uint32_t whole, Value left, Value right) {
-    const uint32_t beside = halves(left.pairs, right.pairs);
-    return __byte_perm(greatest(whole, beside, right.word << 8), greatest(whole, left.word, beside), 0x3715);
-  }
-};
-
-// Computes kSize words of results at once; it is used like VanHerk.
-template <typename Fold, int kSize>
-class FoldedRow {
- public:
-  static constexpr int kReach = (kSize / 2 + 1) / Fold::kPixels;  // words to the farthest pixel of a window
-  static_assert((kSize / 2 + 1) % Fold::kPixels == 0);
-
-  // load(n) returns word n of kSize + 2 * kReach.
-  template <typename Load>
-  __device__ void run(int, Load load) {
-    constexpr int kKept = 2 * kReach + 1;
-    typename Fold::Value values[kKept];
-    RunningMaximum<typename Fold::Whole, 2 * kReach - 1> wholes;
-    typename Fold::Whole::Split whole = {};
-#pragma unroll
-    for (int k = 0; k < kSize + 2 * kReach; k++) {
-      values[k % kKept] = Fold::value(load(k));
-      if (k >= 2 * kReach) results_[k - 2 * kReach] = Fold::fold(whole, values[(k + 1) % kKept], values[k % kKept]);
-      whole = wholes.push(k, Fold::whole(values[k % kKept]));
-    }
-  }
-
-  template <typename Function>
-  __device__ void each(int, Function function) {
-#pragma unroll
-    for (int n = 0; n < kSize; n++) function(n, results_[n]);
-  }
-
- private:
-  uint32_t results_[kSize];
-};
-
 // Pitch of a row in shared memory in words, with its halo and what the last group reads beyond it. The lanes of a warp
 // are at different rows and, in each row, an odd number of words apart; the pitch puts their u8x4s in different banks.
 __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int step) {
@@ -212,8 +117,7 @@ __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int st
 
 // How a block works. Its warps load and then filter rows, 32 / kGroups at a time; kGroups groups of a row compute as
 // many results each as the window is wide. Then each thread does the same with columns.
-// kExact: only for windows of that size, which is known at compile time. Rows are filtered as they lie in memory, by
-// FoldedRow where pixels are not u8x4s. Else rows are filtered as u8x4s.
+// kExact: only for windows of that size, which is known at compile time.
 // kMostStep: u8x4s of the largest pixel.
 template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_,
           int kMostStep_ = Order_::kWords ? 2 : 1>
@@ -243,19 +147,27 @@ class VanHerkTile {
         flip_(p.flip),
         words_(shared_memory<uint32_t>()) {}
 
-  // Loads and filters rows; each warp has rows of its own, for which no other warp waits.
+  // Loads and filters rows; each warp has rows of its own, for which no other warp waits. When all of a row is in
+  // registers, results replace it, and pixels to be copied replace their results.
   __device__ void filter_rows() {
-    const WarpRows own = load_share<Shape::kWarps, Order::kWords, !Shape::kExact, Shape::kRowsAtOnce>(
-        p_, p_.tile, tile_, rows_, kPitch, words_);
+    const WarpRows own =
+        load_share<Shape::kWarps, Order::kWords, Shape::kRowsAtOnce>(p_, p_.tile, tile_, rows_, kPitch, words_);
     wait_for_copies();
     __syncwarp();
-    if (!Shape::kExact || part_.channels == 4) {
-      filter_rows(window_, own, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * step());
-    } else if constexpr (Shape::kExact) {
-      if (Order::kWords || part_.channels == 2)
-        filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), own);
-      else if constexpr (!Order::kWords)
-        filter_words(FoldedRow<FoldedBytes, Shape::kLargest>(), own);
+    const int halo = p_.tile.halo_x, from = halo - size_ / 2 * step();
+    for (int row0 = own.begin; row0 < own.end; row0 += Shape::kRowsAtOnce) {
+      const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % step();
+      uint32_t *first = words_ + row * kPitch + (group - word) * size_ + word;
+      if (row < own.end)
+        window_.run(size_, [&](int n) {
+          const uint32_t u8x4 = first[from + n * step()];
+          return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
+        });
+      if (part_.has_unfiltered && row < own.end)
+        window_.each(
+            size_, [&](int n, uint32_t &u8x4) { u8x4 = blend_channels(part_, u8x4, first[halo + n * step()], word); });
+      __syncwarp();
+      if (row < own.end) window_.each(size_, [&](int n, uint32_t result) { first[n * step()] = result; });
     }
   }
 
@@ -264,9 +176,7 @@ class VanHerkTile {
     const int radius = size_ / 2, results = rows_ - 2 * radius, groups = (results + size_ - 1) / size_;
     for (int item = threadIdx.x; item - lane() < shape.width * groups; item += 32 * Shape::kWarps) {
       const int group = item / shape.width, column = item - group * shape.width;
-      const bool beyond = Shape::kExact ? tile_.x0 * part_.channels + 4 * column >= part_.width * part_.channels
-                                        : tile_.x0 + column >= part_.width;
-      if (__all_sync(0xffffffffu, beyond)) continue;
+      if (__all_sync(0xffffffffu, tile_.x0 + column >= part_.width)) continue;
       // Lanes beyond the last column of the last group write nothing.
       const int row = min(group, groups - 1) * size_;
       const uint32_t *first = words_ + row * kPitch + column;
@@ -276,8 +186,8 @@ class VanHerkTile {
           const uint32_t pixel = first[(n + radius) * kPitch];
           u8x4 = blend_channels(part_, u8x4 ^ flip_, pixel, column % step()) ^ flip_;
         });
-      U8x4Writer<Shape::kExact> writer(shape, tile_, column, group * size_);
-      writer.write([&](auto put) { window_.each(size_, [&](int, uint32_t u8x4) { put(u8x4 ^ flip_); }); });
+      U8x4Writer writer(shape, tile_, column, group * size_);
+      window_.each(size_, [&](int, uint32_t u8x4) { writer.put(u8x4 ^ flip_); });
     }
   }
 
@@ -288,32 +198,6 @@ class VanHerkTile {
 
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ int step() const { return step_of<(Shape::kMostStep > 1)>(p_.tile); }
-
-  template <typename Line>
-  __device__ void filter_words(Line line, WarpRows own) {
-    const int halo = p_.tile.bytes[part_.channels - 1].halo / 4;
-    filter_rows(line, own, halo, halo - line.kReach);
-  }
-
-  // Filters rows: when all of a row is in registers, results replace it, and pixels to be copied replace their results.
-  // `halo` words lie before the first result's pixel; windows begin at word `from`.
-  template <typename Line>
-  __device__ void filter_rows(Line &line, WarpRows own, int halo, int from) {
-    for (int row0 = own.begin; row0 < own.end; row0 += Shape::kRowsAtOnce) {
-      const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % step();
-      uint32_t *first = words_ + row * kPitch + (group - word) * size_ + word;
-      if (row < own.end)
-        line.run(size_, [&](int n) {
-          const uint32_t u8x4 = first[from + n * step()];
-          return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
-        });
-      if (part_.has_unfiltered && row < own.end)
-        line.each(size_,
-                  [&](int n, uint32_t &u8x4) { u8x4 = blend_channels(part_, u8x4, first[halo + n * step()], word); });
-      __syncwarp();
-      if (row < own.end) line.each(size_, [&](int n, uint32_t result) { first[n * step()] = result; });
-    }
-  }
 
   const VanHerkParams &p_;
   Tile tile_;

@@ -211,14 +211,13 @@ __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
 #pragma unroll 1
   for (int column = lane; column < Shape::kWidth; column += 32) {
     const uint32_t *const originals = u8x4s + (first + radius) * pitch + p.tile.halo_x + column;
-    U8x4Writer<> writer(p.tile, tile, column, first);
-    writer.write([&](auto put) {
+    U8x4Writer writer(p.tile, tile, column, first);
 #pragma unroll 4
-      for (int y = 0; y < own_rows; y++) {
-        const uint32_t result = results[y * Shape::kWidth + column];
-        put(part.has_unfiltered ? blend_channels(part, result, originals[y * pitch], column % p.tile.step) : result);
-      }
-    });
+    for (int y = 0; y < own_rows; y++) {
+      const uint32_t result = results[y * Shape::kWidth + column];
+      writer.put(part.has_unfiltered ? blend_channels(part, result, originals[y * pitch], column % p.tile.step)
+                                     : result);
+    }
   }
 }
 
