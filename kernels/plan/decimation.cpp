@@ -14,7 +14,7 @@ namespace cudaconv {
 namespace {
 
 constexpr int kMostBits = 10;         // largest depth; deeper samples leave too few bits of fraction
-constexpr int kLargestLogFactor = 3;  // above, reducing costs more than the blur saves, see BlurTuning
+constexpr int kLargestLogFactor = 3;  // above, reducing costs more than the blur saves
 // Least ratio of the standard deviation to D. Below it, no blur of coarse samples comes near a Gaussian.
 constexpr double kLeastRatio = 2.5;
 constexpr int kRoundings = 5;  // roundings before the final rounding

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 
-#include "cuda/blur/blur_mma.cuh"
-#include "cuda/blur/reduce_mma.cuh"
 #include "cuda/frame_launch.cuh"
-#include "cuda/tile_height.h"
 
 namespace cudaconv {
 
@@ -63,11 +60,7 @@ void fill_coarse(const Pass &pass, const CoarseSize &size, const PixelRect &boun
   coarse.y = span_of(size.y, coarse.first_row - of_y, coarse.first_row + coarse.rows - 1 + of_y);
 }
 
-struct BlurTuning {
-  static constexpr int kReducedSamples = 1024;  // of a row, in a block of reduce_kernel()
-  // Blocks of reduce_mma_kernel() that a multiprocessor holds, and the time that one takes to start, in coarse rows.
-  static constexpr int kReduceMmaBlocks = 2, kStartRows = 4;
-};
+constexpr int kReducedSamples = 1024;  // of a row, in a block of reduce_kernel()
 
 // The blocks of a kernel for coarse samples of a part.
 BlockCount count_blocks(const PartParams &part, int columns, int of_block, int rows, int rows_of_block) {
@@ -86,11 +79,6 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   const Rounding &r = p.rounding[0];
   if (!p.has_gain && !r.absolute && r.half <= 1 << 29) p.result_shift = shift_of(r, 0);
   std::copy(decimation.reduce.begin(), decimation.reduce.end(), p.reduce);
-  for (size_t i = 0; i < decimation.reduce.size(); i++) {
-    const auto weight = static_cast<uint32_t>(decimation.reduce[i]), first = std::min(weight, uint32_t{UINT8_MAX});
-    p.reduce_bytes[0][i / 4] |= first << 8 * (i % 4);
-    p.reduce_bytes[1][i / 4] |= (weight - first) << 8 * (i % 4);
-  }
   p.offset = decimation.offset;
   p.offset_of_results = decimation.offset << (3 * decimation.log_factor);
   p.sample_shift = plane.channel[0].shift;
@@ -115,38 +103,21 @@ int most_channels(const BlurParams &p) {
 // Cuts the frame into the tiles of reduce_kernel() and enqueues it.
 void enqueue_reduce(const PassRun &run, BlurParams p) {
   const int pixel = most_channels(p) << p.log_factor;  // samples across a coarse one
-  p.tile_columns = BlurTuning::kReducedSamples / pixel - 3;
+  p.tile_columns = kReducedSamples / pixel - 3;
   const unsigned blocks = number_blocks(p, [&](int i) {
     return count_blocks(p.part[i], p.coarse[i].x.count, p.tile_columns, p.coarse[i].y.count, kReducedRows);
   });
-  const size_t bytes = sizeof(int32_t) * kReduceRows + sizeof(int16_t) * BlurTuning::kReducedSamples * kReducedRows;
+  const size_t bytes = sizeof(int32_t) * kReduceRows + sizeof(int16_t) * kReducedSamples * kReducedRows;
   enqueue_whole(run, "reduce", reduce_kernel, blocks, dim3(kBlurThreads), bytes, p);
-}
-
-// The same for the kernels on the matrix instructions. A tile also reads three rows beside its own.
-void enqueue_reduce_mma(const PassRun &run, BlurParams p) {
-  const auto blocks_of = [&](int tile_rows) {
-    p.tile_rows = tile_rows;
-    return number_blocks(p, [&](int i) {
-      const int columns = reduced_columns(p.log_factor, p.part[i].channels);
-      return count_blocks(p.part[i], p.coarse[i].x.count, columns, p.coarse[i].y.count, tile_rows);
-    });
-  };
-  const int rows = choose_tile_height(
-      kReduceGroup, kReduceGroup, kTallestReduced, BlurTuning::kReduceMmaBlocks,
-      [](int) { return sizeof(ReduceMemory); }, blocks_of, [](int rows) { return rows + 3 + BlurTuning::kStartRows; });
-  constexpr void (*kKernels[])(BlurParams) = {reduce_mma_kernel<1>, reduce_mma_kernel<2>, reduce_mma_kernel<3>};
-  const unsigned blocks = blocks_of(rows);
-  enqueue_whole(run, "reduce_mma", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), sizeof(ReduceMemory), p);
 }
 
 // Enqueues the blur along rows, or the blur down columns.
 void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows) {
   const Decimation &decimation = along_rows ? *run.pass().decimation : *run.pass().decimation_y;
-  const bool fine = !decimation.fine.empty(), mma = run.kernels.mma;
+  const bool fine = !decimation.fine.empty();
   const int shift = Decimation::kBlurBits + (fine ? Decimation::kFineBits : 0);
   BlurLineParams p = {params, {}, along_rows, decimation.radius(), shift, {}};
-  for (size_t i = 0; i < decimation.blur.size(); i++)
+  for (int i = 0; i <= p.radius; i++)
     p.weight[i] = fine ? decimation.blur[i] * (1 << Decimation::kFineBits) + decimation.fine[i] : decimation.blur[i];
   const unsigned blocks = number_blocks(p, [&](int i) {
     const CoarseBuffers &c = p.coarse[i];
@@ -161,19 +132,14 @@ void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows)
     lines.count = (along_rows ? c.y.count : c.columns) * p.part[i].channels;
     return count_blocks(p.part[i], lines.count, kBlurLines, lines.outputs, kBlurTile);
   });
-  const size_t bytes = mma ? 4 * (fine ? 3 : 2) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
-  const auto kernel = !mma ? blur_kernel : fine ? blur_mma_kernel<3> : blur_mma_kernel<2>;
-  enqueue_whole(run, along_rows ? "blur_rows" : "blur_columns", kernel, blocks, dim3(kBlurThreads), bytes, p);
+  enqueue_whole(run, along_rows ? "blur_rows" : "blur_columns", blur_kernel, blocks, dim3(kBlurThreads), 0, p);
 }
 
 // Fills in the parameters, and enqueues the steps from samples to blurred coarse samples. The tiles of the results have
-// been cut. `dense`: of dense planes.
-void enqueue_coarse(const PassRun &run, bool dense, BlurParams &p) {
+// been cut.
+void enqueue_coarse(const PassRun &run, BlurParams &p) {
   fill_blur(run, p);
-  if (dense && run.kernels.mma && !p.deep && reads_within_window(p.border))
-    enqueue_reduce_mma(run, p);
-  else
-    enqueue_reduce(run, p);
+  enqueue_reduce(run, p);
   for (const bool along_rows : {true, false}) enqueue_blur(run, p, along_rows);
 }
 
@@ -192,7 +158,7 @@ static void launch_blur(const PassRun &run) {
   const unsigned blocks = cut_tiles(p, TileCorners::Multiples, [](const PartParams &part) {
     return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
   });
-  enqueue_coarse(run, true, p);
+  enqueue_coarse(run, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
@@ -216,7 +182,7 @@ void launch_blur_samples(const PassRun &run) {
   BlurParams p = {};
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
-  enqueue_coarse(run, false, p);
+  enqueue_coarse(run, p);
   enqueue(named(run, "expand_samples"), KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
 }
 

@@ -11,27 +11,28 @@
 
 #include "cuda/blur/reduce.cuh"
 #include "cuda/device/sample.cuh"
+#include "cuda/device/window_sums.cuh"
 #include "cuda/device/words.cuh"
 
 namespace cudaconv::blur {
 
-// Blurs lines without the matrix instructions: a lane blurs a line, a warp kBlurOutputs results of it.
+// Blurs lines along themselves: a lane blurs a line, a warp kBlurOutputs results of it.
 __global__ void __launch_bounds__(kBlurThreads) blur_kernel(const __grid_constant__ BlurLineParams p) {
   const Tile tile = locate_tile(p, 1);  // of lines and outputs
   const BlurredLines &lines = p.lines[tile.part.number];
   const int channels = tile.part.channels, line = tile.x0 * kBlurLines + static_cast<int>(threadIdx.x % 32);
   const int first = (tile.y0 * (kBlurThreads / 32) + static_cast<int>(threadIdx.x / 32)) * kBlurOutputs;
-  if (line >= lines.count) return;
-#pragma unroll 1
-  for (int i = first; i < min(first + kBlurOutputs, lines.outputs); i++) {
-    int64_t sum = int64_t{1} << (p.shift - 1);
-#pragma unroll 4
-    for (int tap = 0; tap <= 2 * p.radius; tap++)
-      sum += int64_t{p.weight[tap]} * lines.from[lines.at(lines.first + i - p.radius + tap) + line];
-    const int64_t to =
-        p.along_rows ? line / channels * lines.to_pitch + i * channels + line % channels : i * lines.to_pitch + line;
-    lines.to[to] = static_cast<int16_t>(sum >> p.shift);
-  }
+  if (line >= lines.count || first >= lines.outputs) return;
+  int64_t sum[kBlurOutputs];
+#pragma unroll
+  for (int64_t &v : sum) v = int64_t{1} << (p.shift - 1);
+  const auto load = [&](int i) { return int{lines.from[lines.at(lines.first + first - p.radius + i) + line]}; };
+  sum_windows(p.weight, p.radius, load, sum);
+  const int64_t step = p.along_rows ? channels : lines.to_pitch;
+  int16_t *to = lines.to + first * step + (p.along_rows ? line / channels * lines.to_pitch + line % channels : line);
+#pragma unroll
+  for (int i = 0; i < kBlurOutputs; i++, to += step)
+    if (first + i < lines.outputs) *to = static_cast<int16_t>(sum[i] >> p.shift);
 }
 
 constexpr int kExpandWidth = 128;  // groups of four samples of a row that a block computes

@@ -16,7 +16,6 @@ namespace cudaconv::blur {
 // Most taps of the coarse blur: for the largest side at the smallest factor, and some that least squares add.
 constexpr int kMostCoarseTaps = kMostTaps / 2 + 8;
 constexpr int kMostFactor = 8;
-constexpr int kReduceWords = 8;  // of the 4D - 3 weights that reduce, as bytes
 
 // A part of a line of coarse samples: `count` samples of `line` from its index `first` on.
 struct CoarseSpan {
@@ -43,10 +42,8 @@ struct BlurParams : FrameParams {
   int32_t rows_shift, columns_shift, expand_shift;
   // Not 0: sums become samples by this shift, if they include half of the divisor. 0: by round_sum().
   int32_t result_shift;
-  int32_t tile_columns, tile_rows;  // coarse samples that a block reduces
+  int32_t tile_columns;             // coarse samples of a row that a block reduces
   int32_t reduce[4 * kMostFactor];  // the last three are 0
-  // The same weights as sums of two bytes, in the order of memory.
-  uint32_t reduce_bytes[2][kReduceWords];
   int32_t expand[kMostFactor][4];
   int32_t offset;             // see Decimation
   int32_t offset_of_results;  // the same in the sums of the last step
@@ -79,14 +76,14 @@ struct BlurLineParams : BlurParams {
   // Whether result i of line n, which is a row of a channel, is at n / channels * to_pitch + i * channels + n %
   // channels. Else it is at i * to_pitch + n.
   bool along_rows;
-  int32_t radius;  // in coarse samples
-  int32_t shift;   // of the sums
-  int32_t weight[kMostCoarseTaps + 1];
+  int32_t radius;                           // in coarse samples
+  int32_t shift;                            // of the sums
+  int32_t weight[kMostCoarseTaps / 2 + 1];  // up to the middle one
 };
 
 // Results and lines of a warp in the kernels that blur.
 constexpr int kBlurThreads = 256;
-constexpr int kBlurOutputs = 16, kBlurLines = 32;
+constexpr int kBlurOutputs = 8, kBlurLines = 32;
 constexpr int kBlurTile = kBlurThreads / 32 * kBlurOutputs;  // outputs of a block, along the lines
 
 }  // namespace cudaconv::blur

@@ -29,9 +29,10 @@ __device__ inline Sums all(int32_t v) {
   return {{v, v, v, v}};
 }
 
-// Adds the product of one or two chunks of each matrix to `c`; the bytes of each matrix are signed or unsigned.
+// Adds the product of one or two chunks of each matrix to `c`; the bytes of one matrix may be signed.
 template <bool kSignedA, bool kSignedB, int kChunks>
 __device__ inline Sums mma(const uint32_t (&a)[2 * kChunks], const uint32_t (&b)[kChunks], const Sums &c) {
+  static_assert(!kSignedA || !kSignedB, "no kernel has both");
   Sums d = c;
 #ifndef __CUDACC__
   standin::integer_mma(16 * kChunks, a, kSignedA, b, kSignedB, c.v, d.v);
@@ -48,8 +49,6 @@ __device__ inline Sums mma(const uint32_t (&a)[2 * kChunks], const uint32_t (&b)
         : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])                                                   \
         : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]))
   if constexpr (!kHasMma) {
-  } else if constexpr (kSignedA && kSignedB) {
-    CUDACONV_MMA("s8.s8");
   } else if constexpr (kSignedA) {
     CUDACONV_MMA("s8.u8");
   } else if constexpr (kSignedB) {
