@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -19,7 +20,7 @@
 #include "cuda/lead.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/patient_wait.h"
-#include "cuda/regions/region_job.h"
+#include "cuda/region_job.h"
 #include "cuda/slot.h"
 #include "cuda/unpack.h"
 
@@ -31,8 +32,7 @@ namespace {
 constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
 
 // Three streams: the upload of a frame, the kernels of the frame before it, and the download of an earlier frame run at
-// the same time. Events order the three for each frame. Where regions have plans of their own, which are
-// few tiles each, their kernels run beside each other on branches of the stream for kernels.
+// the same time. Events order the three for each frame.
 //
 // The thread that submits and the thread that retires share the lists of slots, guarded by mutex_, which is never held
 // while waiting or copying. A slot in in_flight_ belongs to the thread that retires, any other to the one that submits.
@@ -41,7 +41,7 @@ class CudaBackend : public Backend {
   CudaBackend(cudaStream_t stream, ParallelFor parallel_for)
       : kernels_(find_kernels()), stream_(stream), parallel_for_(std::move(parallel_for)), prepared_(kernels_) {}
 
-  ~CudaBackend() override { synchronize_all(); }
+  ~CudaBackend() override { synchronize(); }
 
   const char *name() const override { return "cuda"; }
 
@@ -75,12 +75,12 @@ class CudaBackend : public Backend {
       stats_.kernels = kernels_name_;
       return ++last_ticket_;
     } catch (const Error &error) {
-      synchronize_all();  // so that nothing still reads or writes the frames
+      synchronize();  // so that nothing still reads or writes the frames
       std::lock_guard<std::mutex> lock(mutex_);
       if (error.kind() == Error::Kind::Cancelled) release(std::move(slot));
       throw;
     } catch (...) {
-      synchronize_all();
+      synchronize();
       throw;
     }
   }
@@ -114,16 +114,8 @@ class CudaBackend : public Backend {
   }
 
  private:
-  // Waits for the frames in flight, whose branches the stream for kernels waits for.
   void synchronize() const {
     for (const Stream *stream : {&upload_stream_, &stream_, &download_stream_}) cudaStreamSynchronize(stream->get());
-  }
-
-  // Waits for what has been enqueued of the frame at hand, too. For the thread that submits, which makes the branches.
-  void synchronize_all() const {
-    synchronize();
-    for (const auto &branch : branches_)
-      if (branch) cudaStreamSynchronize(branch->stream.get());
   }
 
   // The frame as the GPU copies it: rows from bottom to top would be a copy each, so the CPU copies them.
@@ -185,8 +177,7 @@ class CudaBackend : public Backend {
     release(std::move(slot));
   }
 
-  // Makes scratch memory large enough for a plan. Where launches of several plans are deferred together, this is done
-  // for all of them first.
+  // Makes scratch memory large enough for a plan. For several plans of a frame this is done before the first launch.
   void reserve_scratch(const PreparedPlan &prepared) {
     size_t bytes = 0;
     for (const PreparedLaunch &launch : prepared.launches) bytes = std::max(bytes, launch.prepared.scratch);
@@ -294,8 +285,8 @@ class CudaBackend : public Backend {
     hand_over(slot, slot.target.view());
   }
 
-  // Filters a frame with regions in place, on the device: results go to separate frames until all results of a stage
-  // are complete.
+  // Filters a frame with regions in place, on the device: results go to a separate frame until all results of a plan's
+  // stage are complete.
   void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
                        const Cancellation &cancellation) {
     const bool with_copies = !src.on_device && src.plane[0].data == slot.destination.plane[0].data;
@@ -309,16 +300,13 @@ class CudaBackend : public Backend {
 
     const UnpackedPlan *const unpacked = job->groups[0].prepared->unpacked.get();
     const FrameView filtered = unpacked ? slot.unpacked_source.prepare(unpacked->plan.memory) : frame;
-    DeferredLaunches deferred;
-    RegionLists lists;
-    defer_stages(slot, *job, filtered, deferred, lists);
-    const auto *const tiles = place_lists(slot, deferred.tiles(), job, captured, lists);
+    upload_lists(slot, job, captured);
+    const Launches launches = launches_of(slot, *job, filtered);
 
     begin_kernels(slot, captured);
     kernels_name_ = job->groups.back().prepared->launches.front().name();
     if (unpacked) launch_unpack(*unpacked, frame, filtered, stream_.get());
-    launch_all(slot, deferred.launches().size(), captured, cancellation,
-               [&](size_t i) { deferred.launches()[i](tiles); });
+    launch_all(slot, launches.size(), captured, cancellation, [&](size_t i) { launches[i](); });
     if (unpacked) launch_pack(*unpacked, filtered, frame, stream_.get());
     end_on_device(slot, frame, captured);
   }
@@ -365,140 +353,73 @@ class CudaBackend : public Backend {
     return slot.source.view();
   }
 
-  // Boxes of mosaics, and the device addresses of the lists that are uploaded besides the numbers of tiles.
-  struct RegionLists {
-    std::vector<MosaicTiledBox> boxes;
-    const MosaicTiledBox *device_boxes = nullptr;
-    SelectedLists selected;
-  };
+  using Launches = std::vector<std::function<void()>>;
 
-  // Defers the launches of all stages. Results of up to kMostResults groups at a time are put in place together: in the
-  // frame, or, if there are more groups, first in slot.merged, where all of them meet. If they fade there, it gets the
-  // frame's pixels before them.
-  void defer_stages(Slot &slot, const RegionJob &job, const FrameView &frame, DeferredLaunches &deferred,
-                    RegionLists &lists) {
-    const std::vector<Group> &groups = job.groups;
-    const Plan &first = groups[0].prepared->filter();
-    const bool meets = groups.size() > kMostResults;
-    for (const Group &group : groups) reserve_scratch(*group.prepared);
-    std::vector<FrameView> results;
-    for (size_t r = 0; r < std::min<size_t>(groups.size(), kMostResults); r++)
-      results.push_back(slot.results[r].prepare(first.memory));
-    if (meets) slot.merged.prepare(first.memory);
-    const auto place = [&](const Batch &batch, const std::vector<FrameView> &from, const FrameView &to, bool fades) {
-      for (const Placement &placement : batch.placements)
-        deferred.add([=, &placement, &first, &lists, stream = stream_.get()](const uint32_t *) {
-          SelectedLists selected = lists.selected;
-          selected.cells += placement.first_cell;
-          if (!fades) selected.shares = nullptr;
-          launch_put_in_place(first, placement.selection, selected, from, to, stream);
-        });
+  // The launches of all stages. Where there are several groups, all read a copy of the frame as it is before the stage,
+  // and each is put in place over the ones before it.
+  Launches launches_of(Slot &slot, const RegionJob &job, const FrameView &frame) {
+    const Plan &first = job.groups[0].prepared->filter();
+    for (const Group &group : job.groups) reserve_scratch(*group.prepared);
+    const FrameView results = slot.results.prepare(first.memory);
+    const bool several = job.groups.size() > 1;
+    const FrameView before = several ? slot.before.prepare(first.memory) : frame;
+    Launches launches;
+    const auto place = [&](const Selection &pixels, const FrameView &from, const FrameView &to) {
+      launches.emplace_back([=, &first, &pixels, lists = slot.lists.data(), stream = stream_.get()] {
+        launch_put_in_place(first, pixels, lists, from, to, stream);
+      });
     };
-    const auto copy = [&](const FrameView &from, const FrameView &to) {
-      for (const Batch &batch : job.batches) place(batch, std::vector<FrameView>(kMostResults, from), to, false);
-    };
-    const size_t stages = stages_of(first).size();
-    for (size_t stage = 0; stage < stages; stage++) {
-      if (meets && !job.shares.empty()) copy(frame, slot.merged.view());
-      for (const Batch &batch : job.batches) {
-        defer_batch(slot, job, batch, stage, frame, results, deferred, lists);
-        place(batch, results, meets ? slot.merged.view() : frame, true);
+    for (size_t stage = 0; stage < stages_of(first).size(); stage++) {
+      if (several) place(job.needed, frame, before);
+      for (const Group &group : job.groups) {
+        add_stage(slot, group, stage, before, results, launches);
+        place(group.selected, results, frame);
       }
-      if (meets) copy(slot.merged.view(), frame);
     }
+    return launches;
   }
 
-  // Defers the launches of a stage of a batch's groups. Groups that share no memory have branches.
-  void defer_batch(Slot &slot, const RegionJob &job, const Batch &batch, size_t stage, const FrameView &frame,
-                   const std::vector<FrameView> &results, DeferredLaunches &deferred, RegionLists &lists) {
-    const auto is_alone = [&](size_t g) {
-      const PreparedPlan &prepared = *job.groups[g].prepared;
-      return !prepared.filter().temporaries &&
-             std::all_of(prepared.launches.begin(), prepared.launches.end(),
-                         [](const PreparedLaunch &launch) { return launch.prepared.scratch == 0; });
-    };
-    std::vector<const Branch *> taken;
-    if (batch.end - batch.begin > 1) deferred.add([this](const uint32_t *) { branches_begin_.record(stream_.get()); });
-    for (size_t g = batch.begin; g < batch.end; g++) {
-      const Branch *branch = nullptr;
-      if (g > batch.begin && is_alone(g)) {
-        std::unique_ptr<Branch> &next = branches_[taken.size()];
-        if (!next) next = std::make_unique<Branch>();
-        branch = next.get();
-        taken.push_back(branch);
-        deferred.add([=](const uint32_t *) { branches_begin_.make_wait(branch->stream.get()); });
-      }
-      defer_stage(slot, job.groups[g], stage, frame, results[g - batch.begin],
-                  branch ? branch->stream.get() : stream_.get(), deferred, lists);
-      if (branch) deferred.add([=](const uint32_t *) { branch->done.record(branch->stream.get()); });
-    }
-    for (const Branch *branch : taken) deferred.add([=](const uint32_t *) { branch->done.make_wait(stream_.get()); });
-  }
-
-  void defer_stage(Slot &slot, const Group &group, size_t index, const FrameView &frame, const FrameView &result,
-                   cudaStream_t stream, DeferredLaunches &deferred, RegionLists &lists) {
+  // Adds the launches of a group's stage, from one frame to another.
+  void add_stage(Slot &slot, const Group &group, size_t index, const FrameView &from, const FrameView &to,
+                 Launches &launches) {
     const Plan &filter = group.prepared->filter();
     const std::vector<Stage> stages = stages_of(filter);
     prepare_temporaries(slot, *group.prepared);
     FrameBuffers &buffers = slot.buffers;
-    buffers.source = frame;
-    buffers.target = frame;
-    std::vector<MosaicTiles> mosaic;
-    if (!group.work.mosaic().empty()) mosaic = cut_mosaic(group.work.mosaic(), filter, &lists.boxes);
-    buffers.mosaic = &mosaic;
-    buffers.mosaic_boxes = &lists.device_boxes;
+    buffers.source = buffers.target = from;
+    buffers.mosaic = &group.mosaic;
+    buffers.mosaic_boxes = reinterpret_cast<const MosaicTiledBox *>(slot.lists.data() + group.mosaic_boxes);
     const auto set = [&](int buffer, const FrameView &view) {
       (buffer == Pass::kOutput ? buffers.target : buffers.temporary[buffer - 1]) = view;
     };
     // The results of earlier stages are read from the frame.
-    for (size_t s = 0; s < index; s++) set(filter.passes[stages[s].end - 1].target, frame);
-    set(filter.passes[stages[index].end - 1].target, result);
+    for (size_t s = 0; s < index; s++) set(filter.passes[stages[s].end - 1].target, from);
+    set(filter.passes[stages[index].end - 1].target, to);
     for (size_t i = 0; i < group.computed.size(); i++) {
       const PreparedLaunch &launch = group.prepared->launches[i];
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
-      PassRun run = {{filter, 0, kernels_}, buffers, stream, &opted_in_};
-      run.areas = &group.computed[i];
-      run.deferred = &deferred;
-      launch_prepared(launch, run);
+      const std::vector<PartArea> *const areas = group.computed[i].empty() ? nullptr : &group.computed[i];
+      launches.emplace_back([this, &filter, &launch, areas, buffers] {
+        launch_prepared(launch, {{filter, 0, kernels_}, buffers, stream_.get(), &opted_in_, nullptr, areas});
+      });
     }
   }
 
-  // Finds the places of all lists on the device. Uploads the lists unless the frame that had the slot before left them
-  // there. Returns the device address of the numbers of tiles.
-  const uint32_t *place_lists(Slot &slot, const std::vector<uint32_t> &tiles,
-                              const std::shared_ptr<const RegionJob> &job, bool captured, RegionLists &lists) {
-    const bool listed = slot.listed == job;
-    if (!listed) slot.listed = captured ? nullptr : job;
-    const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
-    // sizeof(uint4) more, because the copy goes in steps of 16 bytes.
-    const size_t bytes = bytes_of(tiles) + bytes_of(job->bits) + bytes_of(lists.boxes) + bytes_of(job->cells) +
-                         bytes_of(job->shares) + sizeof(uint4);
+  // Brings the lists of a job to the device, unless a frame that had the slot before left them there.
+  void upload_lists(Slot &slot, const std::shared_ptr<const RegionJob> &job, bool captured) {
+    const size_t bytes = job->lists.size();
+    if (bytes == 0 || slot.listed == job) return;
+    slot.listed = captured ? nullptr : job;
     HostLists &host = slot.host_lists[slot.next_lists];
-    if (!listed) {
-      if (host.fetched) nap_until_ended(*host.fetched);
-      host.data.reserve(bytes);
-      slot.next_lists = (slot.next_lists + 1) % slot.host_lists.size();
-    }
+    slot.next_lists = (slot.next_lists + 1) % slot.host_lists.size();
+    if (host.fetched) nap_until_ended(*host.fetched);
+    host.data.reserve(bytes);
     slot.lists.reserve(bytes);
-    size_t at = 0;
-    const auto append = [&](const auto &list) {
-      if (!listed && !list.empty()) std::memcpy(host.data.data() + at, list.data(), bytes_of(list));
-      const auto *const there = reinterpret_cast<decltype(list.data())>(slot.lists.data() + at);
-      at += bytes_of(list);
-      return there;
-    };
-    const uint32_t *const device_tiles = append(tiles);
-    lists.device_boxes = append(lists.boxes);
-    lists.selected.bits = append(job->bits);
-    lists.selected.cells = append(job->cells);
-    lists.selected.shares = append(job->shares);
-    if (listed) return device_tiles;
-    launch_fetch(host.data.data(), slot.lists.data(), at, stream_.get());
-    if (slot.leaves) {
-      if (!host.fetched) host.fetched = std::make_unique<Event>(cudaEventDisableTiming);
-      host.fetched->record(stream_.get());
-    }
-    return device_tiles;
+    std::memcpy(host.data.data(), job->lists.data(), bytes);
+    launch_fetch(host.data.data(), slot.lists.data(), bytes, stream_.get());
+    if (!slot.leaves) return;
+    if (!host.fetched) host.fetched = std::make_unique<Event>(cudaEventDisableTiming);
+    host.fetched->record(stream_.get());
   }
 
   // Brings a filtered frame to its destination unless it is there already.
@@ -563,8 +484,6 @@ class CudaBackend : public Backend {
   const KernelSets kernels_;
   // The members down to regions_, except the streams, are used only by the thread that submits.
   Stream upload_stream_, stream_, download_stream_;
-  std::unique_ptr<Branch> branches_[kMostResults - 1];  // created when needed
-  Event branches_begin_{cudaEventDisableTiming};
   const ParallelFor parallel_for_;
   std::set<const void *> opted_in_;  // see allow_shared_memory()
   DeviceBuffer scratch_;             // for all frames, which the stream filters one after the other

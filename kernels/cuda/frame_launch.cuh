@@ -3,8 +3,7 @@
 // Enqueues kernels whose blocks work on the tiles of a frame.
 //
 // A launch is chosen once for a plan, and each frame only fills in its addresses. For a frame with regions it is chosen
-// again, since tiles of other sizes suit these better. The launch then waits until the list of its tiles is on the
-// device.
+// again, since tiles of other sizes suit these better.
 #pragma once
 
 #include "cuda/launch.cuh"
@@ -21,36 +20,25 @@ struct KernelLaunch {
   size_t shared_bytes = 0;
 };
 
-// Enqueues a launch that does not depend on tiles: at once or, with regions, deferred. Throws Error{Device}.
+// Enqueues a launch that does not depend on tiles. Throws Error{Device}.
 template <typename... Params>
 void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params...), unsigned blocks, dim3 threads,
                    size_t shared_bytes, const Params &...args) {
   if (!blocks) return;
   allow_shared_memory(run, reinterpret_cast<const void *>(kernel), shared_bytes);
-  if (!run.deferred) return enqueue(name, kernel, dim3(blocks), threads, shared_bytes, run.stream, args...);
-  run.deferred->add([=, stream = run.stream](const uint32_t *) {
-    enqueue(name, kernel, dim3(blocks), threads, shared_bytes, stream, args...);
-  });
+  enqueue(name, kernel, dim3(blocks), threads, shared_bytes, run.stream, args...);
 }
 
-// Enqueues a launch on the tiles that the parameters describe: at once or, with regions, deferred with a list of its
-// tiles where it needs one. Throws Error{Device}.
+// Enqueues a launch on the tiles that the parameters describe. Throws Error{Device}.
 template <typename Params, typename... Args>
 void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
-  if (!p.host[0].area)
-    return enqueue_whole(run, run.name, launch_as.kernel, launch_as.blocks, launch_as.threads, launch_as.shared_bytes,
-                         p, args...);
-  allow_shared_memory(run, reinterpret_cast<const void *>(launch_as.kernel), launch_as.shared_bytes);
-  Params listed = p;
-  const size_t first = run.deferred->tiles().size();
-  const TileSelection selection = run.deferred->select_tiles(listed);
-  if (selection.tiles == 0) return;
-  run.deferred->add([=, name = run.name, stream = run.stream](const uint32_t *tiles) {
-    Params on_tiles = listed;
-    if (selection.listed) on_tiles.tile_list = tiles + first;
-    enqueue(name, launch_as.kernel, dim3(selection.tiles), launch_as.threads, launch_as.shared_bytes, stream, on_tiles,
-            args...);
-  });
+  const auto enqueue_on = [&](unsigned blocks, const Params &params) {
+    enqueue_whole(run, run.name, launch_as.kernel, blocks, launch_as.threads, launch_as.shared_bytes, params, args...);
+  };
+  if (!p.host[0].area) return enqueue_on(launch_as.blocks, p);
+  Params on_areas = p;
+  const unsigned blocks = cut_areas(on_areas);
+  enqueue_on(blocks, on_areas);
 }
 
 // Completes `p`, whose frame is filled in, and returns the launch, without a kernel if the pass is not for the form.

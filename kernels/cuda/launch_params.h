@@ -13,7 +13,7 @@
 
 namespace cudaconv {
 
-class PartArea;
+struct PartArea;
 
 constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
 constexpr int kMaxMaskValues = 31 * 31;
@@ -91,15 +91,10 @@ struct alignas(64) PartParams {
 
 // The frame with all its parts: every kernel takes this or a class derived from it.
 struct FrameParams {
-  int32_t parts;
-  // Device memory with the numbers of the tiles to work on, one for each block, or nullptr. Listed tiles begin where
-  // they are needed: their rows are `list_step` rows of the part apart, their columns less than a tile's width. So they
-  // may overlap, except where has_fields().
-  int32_t list_step;
-  const uint32_t *tile_list;
+  int32_t parts;  // for regions, each rectangle to work on is a part of its own
   Border border;
-  // The tiles have numbers, part by part and row by row; these are the parts' first ones. Without a list a block works
-  // on the tile of its own number.
+  // The tiles have numbers, part by part and row by row; these are the parts' first ones. A block works on the tile of
+  // its own number.
   int32_t first_block[kMaxParts];
   PartParams part[kMaxParts];
   int32_t keep_x, keep_y;  // these, the gains, the shift and the norm: see Pass

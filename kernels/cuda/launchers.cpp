@@ -51,38 +51,16 @@ int columns_of_pixel(const FrameParams::Host &host) {
 struct TileRange {
   int x, y;
   int32_t columns, rows;
+
+  int32_t tiles() const { return columns * rows; }
 };
 
 TileRange tiles_of(const PixelRect &rect, const FrameParams::Host &host) {
   const int begin = rect.x0 * columns_of_pixel(host), end = rect.x1 * columns_of_pixel(host);
-  const int x = begin / host.step_x * host.step_x, y = rect.y0 / host.step_y * host.step_y;
+  // PartParams::first_row holds 16 bits.
+  const int x = begin / host.step_x * host.step_x, y = std::min(rect.y0, UINT16_MAX) / host.step_y * host.step_y;
   return {x, y, (end - x + host.tile_width - 1) / host.tile_width,
           (rect.y1 - y + host.tile_height - 1) / host.tile_height};
-}
-
-// Makes the tiles of a part those that hold a rectangle. Returns how many there are, 0 if the part cannot begin there.
-int32_t cut_rectangle(const PixelRect &rect, const FrameParams::Host &host, PartParams &part) {
-  const TileRange range = tiles_of(rect, host);
-  if (range.y > UINT16_MAX) return 0;
-  number_columns(part, range.columns, host.tile_width);
-  part.first_column = range.x;
-  part.first_row = static_cast<uint16_t>(range.y);
-  return range.columns * range.rows;
-}
-
-// Whether the tiles of rectangles would be most of the frame. Each rectangle counts as kMore pixels wider and higher.
-// Found on H200 (region-bench): half of the frame as one rectangle takes half its time, two thirds as 144 squares take
-// more than the whole.
-bool cover_most(const std::vector<PartArea> &areas, const FrameParams &p) {
-  constexpr double kMore = 32, kMost = 0.75;
-  double covered = 0, all = 0;
-  for (int i = 0; i < p.parts; i++) {
-    const PartArea &area = areas[i];
-    covered += area.pixels + kMore * (area.widths + area.heights) +
-               kMore * kMore * static_cast<double>(area.rectangles.size());
-    all += static_cast<double>(p.part[i].width) * p.part[i].height;
-  }
-  return covered >= kMost * all;
 }
 
 }  // namespace
@@ -194,17 +172,8 @@ void fill_addresses(const PassRun &run, size_t last, FrameParams &p) {
     out.copy = rows(pass.copy_source, &out.copy_pitch);
     out.target = rows(plan.passes[last].target, &out.target_pitch);
   }
-  if (run.areas && !cover_most(*run.areas, p))
+  if (run.areas)
     for (int i = 0; i < p.parts; i++) p.host[i].area = &(*run.areas)[i];
-}
-
-PartArea::PartArea(const Area &area, int radius_x, int radius_y)
-    : width(area.width()), rectangles(area.joined(radius_x, radius_y)), bounds(area.bounds()) {
-  for (const PixelRect &r : rectangles) {
-    pixels += static_cast<double>(r.pixels());
-    widths += r.width();
-    heights += r.height();
-  }
 }
 
 int aligned_columns(const PartParams &part, int row) {
@@ -215,15 +184,9 @@ int aligned_columns(const PartParams &part, int row) {
 }
 
 int64_t blocks_of_area(const FrameParams::Host &host) {
-  constexpr size_t kMostCounted = 16;  // rectangles, since launchers ask for dozens of sizes of tiles for each frame
-  const std::vector<PixelRect> &rectangles = host.area->rectangles;
-  const size_t step = std::max<size_t>(1, (rectangles.size() + kMostCounted - 1) / kMostCounted);
-  int64_t counted = 0, tiles = 0;
-  for (size_t i = 0; i < rectangles.size(); i += step, counted++) {
-    const TileRange range = tiles_of(rectangles[i], host);
-    tiles += int64_t{range.columns} * range.rows;
-  }
-  return counted ? tiles * static_cast<int64_t>(rectangles.size()) / counted : 0;
+  int64_t tiles = 0;
+  for (const PixelRect &rect : host.area->rectangles) tiles += tiles_of(rect, host).tiles();
+  return tiles;
 }
 
 PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host) {
@@ -255,53 +218,22 @@ PixelRect read_bounds(const PartParams &part, const FrameParams::Host &host, Bor
   return {std::max(r.x0, 0), std::max(r.y0, 0), std::min(r.x1, part.width), std::min(r.y1, part.height)};
 }
 
-const std::vector<TileCorner> &PartArea::tiles(const TileGrid &grid, int unit) const {
-  const auto same = [&](const Cover &cover) { return cover.grid == grid; };
-  const auto found = std::find_if(covers_.begin(), covers_.end(), same);
-  if (found != covers_.end()) return found->tiles;
-  std::vector<PixelRect> columns = rectangles;
-  for (PixelRect &r : columns) r = {r.x0 * unit, r.y0, r.x1 * unit, r.y1};
-  covers_.push_back({grid, cover_with_tiles(std::move(columns), grid)});
-  return covers_.back().tiles;
-}
-
-TileSelection DeferredLaunches::select_tiles(FrameParams &p) {
-  std::vector<PartParams> parts;
-  std::vector<int32_t> first_block;
-  int32_t tiles = 0;
-  for (int i = 0; i < p.parts; i++) {
-    // The tiles of two rectangles may overlap.
-    if (has_fields(p.part[i]) && p.host[i].area->rectangles.size() > 1) return {list_tiles(p), true};
+unsigned cut_areas(FrameParams &p) {
+  PartParams part[kMaxParts];
+  int32_t parts = 0, tiles = 0;
+  for (int i = 0; i < p.parts; i++)
     for (const PixelRect &rect : p.host[i].area->rectangles) {
-      PartParams part = p.part[i];
-      const int32_t count = cut_rectangle(rect, p.host[i], part);
-      if (count == 0 || parts.size() == kMaxParts) return {list_tiles(p), true};
-      parts.push_back(part);
-      first_block.push_back(tiles);
-      tiles += count;
+      const TileRange range = tiles_of(rect, p.host[i]);
+      PartParams &out = part[parts] = p.part[i];
+      number_columns(out, range.columns, p.host[i].tile_width);
+      out.first_column = range.x;
+      out.first_row = static_cast<uint16_t>(range.y);
+      p.first_block[parts++] = tiles;
+      tiles += range.tiles();
     }
-  }
-  p.parts = static_cast<int32_t>(parts.size());
-  std::copy(parts.begin(), parts.end(), p.part);
-  std::copy(first_block.begin(), first_block.end(), p.first_block);
-  return {static_cast<unsigned>(tiles), false};
-}
-
-unsigned DeferredLaunches::list_tiles(FrameParams &p) {
-  const size_t before = tiles_.size();
-  int32_t first_tile = 0;  // there are at most as many numbers as the frame has vectors of 16 bytes
-  p.list_step = p.host[0].step_y;
-  for (int i = 0; i < p.parts; i++) {
-    const FrameParams::Host &host = p.host[i];
-    PartParams &part = p.part[i];
-    p.first_block[i] = first_tile;
-    number_columns(part, (host.row + host.step_x - 1) / host.step_x, host.step_x);
-    const TileGrid grid = {host.tile_width, host.tile_height, host.step_x, host.step_y};
-    for (const TileCorner &tile : host.area->tiles(grid, columns_of_pixel(host)))
-      tiles_.push_back(static_cast<uint32_t>(first_tile + tile.y / host.step_y * part.tiles_x + tile.x / host.step_x));
-    first_tile += (part.height + host.step_y - 1) / host.step_y * part.tiles_x;
-  }
-  return static_cast<unsigned>(tiles_.size() - before);
+  p.parts = parts;
+  std::copy(part, part + parts, p.part);
+  return static_cast<unsigned>(tiles);
 }
 
 }  // namespace cudaconv

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -18,7 +16,6 @@
 #include "cuda/launch_params.h"
 #include "plan/area.h"
 #include "plan/plan.h"
-#include "plan/tile_cover.h"
 
 namespace cudaconv {
 
@@ -30,37 +27,19 @@ struct FrameBuffers {
   FrameView source, target;
   std::vector<FrameView> temporary;
 
-  // Mosaic: its tiles by part, and a pointer that holds the device address of the boxes, for parts with several, by the
-  // time of the launch.
+  // Mosaic: its tiles by part, and the device address of the boxes, for parts with several.
   const std::vector<MosaicTiles> *mosaic = nullptr;
-  const MosaicTiledBox *const *mosaic_boxes = nullptr;
+  const MosaicTiledBox *mosaic_boxes = nullptr;
 
   void *scratch = nullptr;  // device memory, as much as any launch of the plan needs
 };
 
-// The pixels of a part to work on, as rectangles, with the sums of their areas, widths and heights.
-class PartArea {
- public:
-  // Takes the rectangles of area.joined() for windows of these radii.
-  PartArea(const Area &area, int radius_x, int radius_y);
-
+// The pixels of a part to work on: rectangles, and the rectangle around them. Both may be empty.
+struct PartArea {
   int width;  // of the part, in pixels
   std::vector<PixelRect> rectangles;
   PixelRect bounds;
-  double pixels = 0, widths = 0, heights = 0;
-
-  // Tiles that hold the pixels; a pixel has `unit` columns of a tile. They are kept for later frames with this area.
-  const std::vector<TileCorner> &tiles(const TileGrid &grid, int unit) const;
-
- private:
-  struct Cover {
-    TileGrid grid;
-    std::vector<TileCorner> tiles;
-  };
-  mutable std::deque<Cover> covers_;
 };
-
-class DeferredLaunches;
 
 // A pass of a plan, or several from that pass on, to be enqueued for a frame.
 struct PassRun : PassQuery {
@@ -69,10 +48,7 @@ struct PassRun : PassQuery {
   std::set<const void *>
       *opted_in;               // the kernels that allow_shared_memory() has been called for in the backend's context
   const char *name = nullptr;  // of the structure, for messages
-  // With regions: the pixels of each part that the last pass computes, and the list that keeps launches until the
-  // numbers of their tiles are on the device.
-  const std::vector<PartArea> *areas = nullptr;
-  DeferredLaunches *deferred = nullptr;
+  const std::vector<PartArea> *areas = nullptr;  // the pixels of each part that the last pass computes; nullptr: all
 };
 
 // The run under another name.
@@ -137,8 +113,7 @@ inline void fill_frame(const PassRun &run, FrameParams &p) {
   fill_addresses(run, run.index, p);
 }
 
-// Estimates how many tiles hold the pixels of a part's area, from its rectangles, or from some of them if they are
-// many.
+// How many tiles hold the rectangles of a part's area.
 int64_t blocks_of_area(const FrameParams::Host &host);
 
 // The least number of columns whose bytes are whole pixels and a multiple of 16 bytes. `row`: columns of a row of the
@@ -181,8 +156,8 @@ inline bool has_fields(const PartParams &part) {
   return part.container == Container::Packed32;
 }
 
-// Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks, an estimate where
-// only some tiles are worked on. Grids have one dimension, because the other two end at 65,535.
+// Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks. Grids have one
+// dimension, because the other two end at 65,535.
 template <typename SizeOf>
 unsigned cut_tiles(FrameParams &p, TileCorners corners, SizeOf size_of) {
   int64_t tiles = 0, blocks = 0;
@@ -200,7 +175,7 @@ unsigned cut_tiles(FrameParams &p, TileCorners corners, SizeOf size_of) {
     p.first_block[i] = static_cast<int32_t>(tiles);
     number_columns(p.part[i], columns, size.width);
     tiles += all;
-    blocks += host.area ? std::min(all, blocks_of_area(host)) : all;
+    blocks += host.area ? blocks_of_area(host) : all;
   }
   return static_cast<unsigned>(blocks);
 }
@@ -216,31 +191,8 @@ PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host);
 // The pixels that windows of these radii read for the pixels of a part to work on, as a rectangle.
 PixelRect read_bounds(const PartParams &part, const FrameParams::Host &host, Border border, int radius_x, int radius_y);
 
-// The tiles that a launch works on, and whether by a list.
-struct TileSelection {
-  unsigned tiles;
-  bool listed;
-};
-
-// Launches of a frame with regions, kept until the numbers of their tiles are on the device.
-class DeferredLaunches {
- public:
-  // Enqueues a launch; `tiles` is the copy of tiles() on the device.
-  using Launch = std::function<void(const uint32_t *tiles)>;
-
-  // Makes `p` work on tiles that hold the areas in p.host. Few rectangles become parts of their own, whose tiles may
-  // overlap where they touch. Else the tiles are numbered, and their numbers appended to tiles().
-  TileSelection select_tiles(FrameParams &p);
-  void add(Launch launch) { launches_.push_back(std::move(launch)); }
-
-  const std::vector<uint32_t> &tiles() const { return tiles_; }
-  const std::vector<Launch> &launches() const { return launches_; }
-
- private:
-  unsigned list_tiles(FrameParams &p);
-
-  std::vector<uint32_t> tiles_;
-  std::vector<Launch> launches_;
-};
+// Makes `p` work on tiles that hold the areas in p.host: each rectangle becomes a part of its own. Tiles of two
+// rectangles may overlap. Returns the number of blocks.
+unsigned cut_areas(FrameParams &p);
 
 }  // namespace cudaconv

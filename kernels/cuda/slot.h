@@ -12,19 +12,13 @@
 #include "cuda/frame_copy.h"
 #include "cuda/launchers.h"
 #include "cuda/regions/put_in_place.h"
-#include "cuda/regions/region_job.h"
+#include "cuda/region_job.h"
 
 namespace cudaconv {
 
 // How many launches a frame may be ahead of the GPU: enough to keep it busy, and few enough to wait for when a frame is
 // given up.
 constexpr size_t kLaunchesAhead = 8;
-
-// A stream for work of a frame beside the main stream.
-struct Branch {
-  Stream stream;
-  Event done{cudaEventDisableTiming};
-};
 
 // Lists in pinned memory that the GPU fetches.
 struct HostLists {
@@ -38,9 +32,9 @@ struct Slot {
   OwnedFrame<DeviceBuffer> unpacked_source, unpacked_target;
   OwnedFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnedFrame<DeviceBuffer>> temporaries;
-  // With regions: results of up to kMostResults plans and, if there are more plans, a frame in which all results meet.
-  OwnedFrame<DeviceBuffer> results[kMostResults], merged;
-  // Numbers of tiles to work on, and pixels to put in place. A frame that has left may still read its host lists.
+  // With regions: the results of a stage of a plan and, if there are several plans, the frame before the stage.
+  OwnedFrame<DeviceBuffer> results, before;
+  // The lists of a job. A frame that has left may still read its host lists.
   std::array<HostLists, 4> host_lists;
   size_t next_lists = 0;
   DeviceBuffer lists;

@@ -379,7 +379,7 @@ void RegionRows::append(RunUnion &row, bool invert, int width) {
     runs_.resize(begin);
     return repeat();
   }
-  rows_.push_back({begin, runs_.size()});
+  append_row(begin);
 }
 
 void RegionRows::append(const std::vector<PixelRun> &runs, const uint8_t *share) {
@@ -392,7 +392,7 @@ void RegionRows::append(const std::vector<PixelRun> &runs, const uint8_t *share)
         runs_.back().end = end;
       } else {
         runs_.push_back({x, end});
-        first_share_.push_back(fades ? share_.size() : kNone);
+        first_share_.push_back(fades ? static_cast<uint32_t>(share_.size()) : kNone);
       }
       if (fades) share_.insert(share_.end(), share + x, share + end);
     }
@@ -407,10 +407,7 @@ void RegionRows::append(const std::vector<PixelRun> &runs, const uint8_t *share)
     }
     return true;
   };
-  if (rows_.empty() || !is_like_last()) {
-    rows_.push_back({begin, runs_.size()});
-    return;
-  }
+  if (rows_.empty() || !is_like_last()) return append_row(begin);
   runs_.resize(begin);
   first_share_.resize(begin);
   share_.resize(first_share);

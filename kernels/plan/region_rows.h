@@ -20,8 +20,10 @@ constexpr double kLeastOverlap = 1e-6;
 // sample is listed once.
 class RegionRows {
  public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
   struct Row {
-    size_t begin, end;  // in runs()
+    uint32_t begin, end;  // in runs()
     bool operator==(const Row &other) const { return begin == other.begin && end == other.end; }
   };
 
@@ -38,16 +40,23 @@ class RegionRows {
   const uint8_t *shares(size_t run) const {
     return first_share_.empty() || first_share_[run] == kNone ? nullptr : &share_[first_share_[run]];
   }
+  // The lists themselves, for a device. first_shares(): by run, where its shares begin in all_shares(), or kNone; empty
+  // if no run fades.
+  const std::vector<Row> &all_rows() const { return rows_; }
+  const std::vector<uint32_t> &first_shares() const { return first_share_; }
+  const std::vector<uint8_t> &all_shares() const { return share_; }
   bool fades() const { return !share_.empty(); }  // whether any run does
   Row row(int y) const { return rows_[y]; }
   int rows() const { return static_cast<int>(rows_.size()); }
 
  private:
-  static constexpr size_t kNone = SIZE_MAX;
+  void append_row(size_t begin) {
+    rows_.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(runs_.size())});
+  }
 
   std::vector<PixelRun> runs_;
   std::vector<Row> rows_;
-  std::vector<size_t> first_share_;  // by run: where its shares begin; empty: no run fades
+  std::vector<uint32_t> first_share_;
   std::vector<uint8_t> share_;
 };
 

@@ -6,7 +6,7 @@
 //
 // cuda: 4K RGBA in device memory, filtered in place; and 4K NV12 in pinned host memory, in frames a second. Like
 // kernel-bench, measures 40 frames in a graph, over frames that exceed the L2 cache. The time includes the lists of
-// tiles and pixels, which the graph copies to the device, but for regions that stay. Exits with 77 if there is no
+// pixels, which the graph copies to the device, but for regions that stay. Exits with 77 if there is no
 // device.
 //
 // cpu: 4K RGBA in host memory, filtered in place on all processors, the median of 15 frames.

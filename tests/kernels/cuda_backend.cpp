@@ -26,7 +26,7 @@
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
 #include "cuda/regions/put_in_place.h"
-#include "cuda/regions/region_job.h"
+#include "cuda/region_job.h"
 #include "failingnew.h"
 #include "standin.h"
 #endif
@@ -399,22 +399,24 @@ void test_far_rows(Backend &backend) {
   expect(!is_aligned(far[0], planes), "rows that are farther apart are copied");
 }
 
-// One launch puts the rectangles of several plans in place. Its blocks have no order, so rectangles must not overlap.
+// Few rectangles travel with the launch that puts them in place. Other pixels are lists within a rectangle.
 void test_selections() {
   const FrameLayout layout = format_named("GRAY8").layout(300, 200);
   const auto plan = make_plan({}, layout);
-  const auto work_of = [&](const Region &region) {
+  std::vector<uint8_t> lists;
+  const auto select = [&](int squares, bool ellipse, int feather) {
     Regions regions;
     regions.active = true;
-    regions.region = {region};
-    return RegionWork(*plan, regions, Cancellation(nullptr));
+    regions.ellipse = ellipse;
+    regions.feather = feather;
+    for (int i = 0; i < squares; i++) regions.region.push_back({10 + 15 * i, 10, 9, 9});
+    return select_regions(*plan, RegionWork(*plan, regions, Cancellation(nullptr)), &lists);
   };
-  const RegionWork one = work_of({10, 10, 100, 90}), beside = work_of({110, 10, 50, 90}),
-                   over = work_of({109, 50, 9, 9});
-  const Selection apart(*plan, {&one, &beside}), overlapping(*plan, {&one, &over});
-  expect(apart.rects().size() == 2 && apart.cells().empty(), "separate rectangles are put in place as rectangles");
-  expect(overlapping.rects().empty() && !overlapping.cells().empty(),
-         "rectangles that overlap are put in place as cells");
+  const Selection few = select(kMostSelectedRects, false, 0);
+  expect(few.rects.size() == kMostSelectedRects && few.rows.empty() && lists.empty(), "rectangles without a list");
+  for (const Selection &listed : {select(kMostSelectedRects + 1, false, 0), select(4, true, 0), select(1, false, 256)})
+    expect(listed.rects.size() == 1 && listed.rows.size() == 1 && !lists.empty() && lists.size() % 16 == 0,
+           "lists within a rectangle");
 }
 
 // The regions of a frame that is unpacked are worked out twice: for its dense planes, and for its copies.

@@ -99,8 +99,7 @@ void test_pixels_are_filtered_once() {
   }
 }
 
-// Several plans of one mask in different sizes, with regions that overlap. Some turns have more plans than a backend
-// puts in place at once.
+// Several plans of one mask in different sizes, with regions that overlap.
 void test_groups(Backend &backend) {
   Random random(3);
   const Mask masks[] = {Mask::Dilate, Mask::Box, Mask::Median, Mask::Open, Mask::Box};
@@ -411,8 +410,8 @@ void test_gaps(Backend &backend) {
   expect(target == want, std::string("bytes between pixels on ") + backend.name());
 }
 
-// Long lists of pixels, which are copied to the device next to the kernels: rectangles of cells, for a mosaic, which
-// has no list of tiles, and bits.
+// Lists of pixels, which are copied to the device before the kernels: of more rectangles than a launch takes without a
+// list, and of a mask, a long one.
 void test_long_lists(Backend &backend) {
   Random random(12);
   for (const bool bits : {false, true}) {
@@ -443,13 +442,13 @@ void test_long_lists(Backend &backend) {
     for (int turn = 0; turn < 2; turn++) {
       got = source;
       backend.retire(backend.submit(plan, got.view(), got.view(), regions));
-      expect(got == want, std::string("long lists of ") + (bits ? "bits" : "cells") + " on " + backend.name());
+      expect(got == want, std::string("lists of ") + (bits ? "a mask" : "rectangles") + " on " + backend.name());
     }
   }
 }
 
-// Regions as wide as tiles, which begin elsewhere. They are rectangles or, if there are many, lists, on one plane or
-// several. The expected pixels come from the whole frame, filtered with the same plan.
+// Regions as wide as tiles, which begin elsewhere. Few are rectangles to work on, others the one around all, on one
+// plane or several. The expected pixels come from the whole frame, filtered with the same plan.
 void test_tiles(Backend &backend) {
   const struct {
     const char *format;

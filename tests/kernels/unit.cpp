@@ -29,7 +29,6 @@
 #include "plan/masks.h"
 #include "plan/plan.h"
 #include "plan/rounding.h"
-#include "plan/tile_cover.h"
 #include "reference.h"
 
 namespace cudaconv::test {
@@ -946,45 +945,6 @@ void test_areas() {
   expect_equal(1, disk.joined(15, 15).size(), "a disk is one rectangle for wide windows");
 }
 
-void test_tile_covers() {
-  Random random(8);
-  const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
-  for (int turn = 0; turn < 300; turn++) {
-    constexpr int kWidth = 300, kHeight = 220;
-    Area area(kWidth, kHeight);
-    for (int i = within(1, turn % 3 ? 5 : 60); i > 0; i--) {
-      const int x = within(0, kWidth - 1), y = within(0, kHeight - 1);
-      area.add({x, y, x + within(1, 90), y + within(1, 90)});
-    }
-    const int step_x = within(1, 8), step_y = within(1, 3);
-    const TileGrid grid = {step_x * within(1, 12), step_y * within(1, 20), step_x, step_y};
-    std::vector<int> wanted(kWidth * kHeight), covered(kWidth * kHeight);
-    for (const PixelRect &r : area.rectangles())
-      for (int y = r.y0; y < r.y1; y++)
-        for (int x = r.x0; x < r.x1; x++) wanted[y * kWidth + x] = 1;
-    bool right = true;
-    TileCorner last = {-1, 0};
-    for (const TileCorner &tile : cover_with_tiles(area.rectangles(), grid)) {
-      right = right && tile.x % step_x == 0 && tile.y % step_y == 0;
-      right = right && (tile.y > last.y || (tile.y == last.y && tile.x > last.x));
-      last = tile;
-      int new_pixels = 0;
-      for (int y = tile.y; y < std::min(tile.y + grid.height, kHeight); y++)
-        for (int x = tile.x; x < std::min(tile.x + grid.width, kWidth); x++) {
-          new_pixels += wanted[y * kWidth + x];
-          covered[y * kWidth + x] = 1;
-        }
-      right = right && new_pixels > 0;
-    }
-    for (int i = 0; i < kWidth * kHeight; i++) right = right && covered[i] >= wanted[i];
-    expect_equal(true, right, "tiles" + text({turn, grid.width, grid.height, step_x, step_y}));
-  }
-  const auto count = [](const std::vector<PixelRect> &rects) { return cover_with_tiles(rects, {64, 48, 4, 1}).size(); };
-  expect_equal(1, count({{100, 37, 160, 85}}), "a rectangle no larger than a tile takes one tile at any position");
-  expect_equal(4, count({{100, 37, 165, 86}}), "a rectangle that is larger by a pixel takes four tiles");
-  expect_equal(1, count({{100, 37, 120, 60}, {120, 40, 140, 80}, {96, 60, 130, 85}}), "neighbours share a tile");
-}
-
 // The time for a frame does not grow with the number of regions around a pixel.
 void test_many_regions() {
   const FrameLayout layout = format_named("NV12").layout(1920, 1080);
@@ -1309,7 +1269,6 @@ int unit() {
   test_quarter_ellipses();
   test_region_rows();
   test_areas();
-  test_tile_covers();
   test_many_regions();
   test_windows_that_are_not_square();
   test_unused_settings();

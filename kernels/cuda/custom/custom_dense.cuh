@@ -523,14 +523,12 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
     Tile tile = locate_tile(p, 1);
     const PartParams &part = tile.part;
     int height = p.tile_height * Shape::row_groups(part.channels);
-    if (!p.tile_list) {
-      const int row = tile.y0 - part.first_row;  // of tiles
-      tile.y0 = part.first_row + row * height;
-      if (p.low_tiles) {
-        const int below = row - high_tiles(part.height, height, p.low_tiles);
-        if (below > 0) tile.y0 -= below * (height / 2);
-        if (below >= 0) height /= 2;
-      }
+    const int row = tile.y0 - part.first_row;  // of tiles
+    tile.y0 = part.first_row + row * height;
+    if (p.low_tiles) {
+      const int below = row - high_tiles(part.height, height, p.low_tiles);
+      if (below > 0) tile.y0 -= below * (height / 2);
+      if (below >= 0) height /= 2;
     }
     const int bottom = min(tile.y0 + height, part.height);
     if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, kDenseTileWidth, height);

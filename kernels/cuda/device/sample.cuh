@@ -34,8 +34,9 @@ struct Tile {
   int x0, y0;
 };
 
-// The position of tile `number` of the frame. `row_step`: rows from one row of tiles to the next.
-__device__ inline Tile locate_tile(const FrameParams &p, int number, int row_step) {
+// The tile of this block.
+__device__ inline Tile locate_tile(const FrameParams &p, int tile_height) {
+  const int number = static_cast<int>(blockIdx.x);
   int i = 0;
   while (i + 1 < p.parts && number >= p.first_block[i + 1]) i++;
   const PartParams &part = p.part[i];
@@ -47,19 +48,7 @@ __device__ inline Tile locate_tile(const FrameParams &p, int number, int row_ste
     row++;
     column -= part.tiles_x;
   }
-  return {part, part.first_column + column * part.column_step, part.first_row + row * row_step};
-}
-
-// The tile of this block.
-__device__ inline Tile locate_tile(const FrameParams &p, int tile_height) {
-  int number = static_cast<int>(blockIdx.x), row_step = tile_height;
-  // Both cases end in one call: with a call in each, nvcc 13 reads the parameters as from any memory, and every kernel
-  // takes two microseconds more.
-  if (p.tile_list) {
-    number = warp_uniform(static_cast<int>(p.tile_list[number]));
-    row_step = p.list_step;
-  }
-  return locate_tile(p, number, row_step);
+  return {part, part.first_column + column * part.column_step, part.first_row + row * tile_height};
 }
 
 // The part of this number. With regions, several rectangles may stand for it, all with its addresses.

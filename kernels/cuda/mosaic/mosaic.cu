@@ -20,20 +20,13 @@ void enqueue_tiles(const PassRun &run, const char *name, void (*kernel)(MosaicPa
   MosaicParams p = {};
   fill_frame(run, p);
   std::copy(run.buffers.mosaic->begin(), run.buffers.mosaic->end(), p.tiles);
+  p.box = run.buffers.mosaic_boxes;
   p.sums = static_cast<uint32_t *>(run.buffers.scratch);
   const unsigned blocks = number_blocks(p, [&](int i) { return BlockCount{p.tiles[i].tiles * p.tiles[i].slices, 1}; });
   if (!blocks) return;
   for (const MosaicSteps step : steps) {
     p.steps = step;
-    const auto enqueue_all = [=, boxes = run.buffers.mosaic_boxes, stream = run.stream](const uint32_t *) {
-      MosaicParams with_boxes = p;
-      with_boxes.box = boxes ? *boxes : nullptr;
-      enqueue(name, kernel, dim3(blocks), dim3(kMosaicThreads), shared_bytes, stream, with_boxes);
-    };
-    if (run.deferred)
-      run.deferred->add(enqueue_all);
-    else
-      enqueue_all(nullptr);
+    enqueue(name, kernel, dim3(blocks), dim3(kMosaicThreads), shared_bytes, run.stream, p);
   }
 }
 

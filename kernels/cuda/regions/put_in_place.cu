@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// place_kernel copies the pixels of selected cells from result frames to the frame, one cell a block. Threads copy
-// vectors of 16 bytes where rows begin at multiples of these, else container by container. Example, RGBA: a row of a
-// cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors. Cells with pixels that
-// fade go pixel by pixel: each container of the frame is read, blended and written.
+// place_kernel copies selected pixels from a frame of results to the frame, a cell of 32 x 32 pixels a block. Pixels
+// are selected by rectangles or, within the rectangle of a part, by its rows, which are lists of runs: 32 threads each
+// look up a row of the cell, and leave a bit for each of its pixels in shared memory.
 //
-// fetch_kernel copies the lists of cells and tiles from pinned host memory to the device.
+// Threads copy vectors of 16 bytes where rows begin at multiples of these, else container by container. Example, RGBA:
+// a row of a cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors. Pixels that
+// fade follow one by one: each container of the frame is read, blended and written.
+//
+// fetch_kernel copies the lists from pinned host memory to the device.
 #include "cuda/regions/put_in_place.h"
 
 #include "cuda/launch.cuh"
@@ -16,13 +19,19 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kThreads = 128, kMinBlocks = 10;
+constexpr int kThreads = 128, kMinBlocks = 10, kCell = 32;
 
 struct PlacedPart {
-  PlaneView from[kMostResults], to;
+  PlaneView from, to;
   int32_t vector_bytes;  // bytes of a pixel if it is copied by vectors, else 0
   int32_t container_bytes, containers, step, first;
   uint8_t offset[kMaxChannels];
+  // The lists of RegionRows; `row` is nullptr if all pixels of the rectangles are selected, `first_share` if none
+  // fades.
+  const RegionRows::Row *row;
+  const PixelRun *run;
+  const uint32_t *first_share;
+  const uint8_t *share;
   // To blend pixels. Samples are bit fields: `mask` of the containers, shifted right by `shift`. A container has one
   // field, or, with `packed`, all `channels`.
   bool packed, big_endian;
@@ -32,9 +41,6 @@ struct PlacedPart {
 };
 
 struct PlaceParams {
-  const SelectedCell *cell;  // nullptr: blocks work on the cells of the rectangles
-  const uint32_t *bits;
-  const uint8_t *shares;  // nullptr: no pixel fades
   int32_t rects;
   struct Rect {
     int32_t first_block;
@@ -43,32 +49,59 @@ struct PlaceParams {
   PlacedPart part[kMaxParts];
 };
 
-__device__ inline SelectedCell find_cell(const PlaceParams &p) {
+// A cell of a part, and rows y0 ... y1 - 1 and columns x0 ... x1 - 1 of the cell, which a rectangle has.
+struct PlacedCell {
+  int x, y;  // the cell's corner, in pixels of the part
+  int part;
+  int x0, y0, x1, y1;
+};
+
+__device__ inline PlacedCell find_cell(const PlaceParams &p) {
   const int block = static_cast<int>(blockIdx.x);
-  if (p.cell) return p.cell[block];
   int i = 0;
   while (i + 1 < p.rects && block >= p.rect[i + 1].first_block) i++;
-  constexpr int kCell = Area::kCell;
   const PixelRect &r = p.rect[i].selected.pixels;
   const int n = block - p.rect[i].first_block, column = r.x0 / kCell, across = (r.x1 - 1) / kCell - column + 1;
   const int x = (column + n % across) * kCell, y = (r.y0 / kCell + n / across) * kCell;
-  const auto within = [](int v) { return static_cast<uint8_t>(min(max(v, 0), kCell)); };
-  return {x,
-          y,
-          -1,
-          -1,
-          p.rect[i].selected.part,
-          p.rect[i].selected.result,
-          within(r.x0 - x),
-          within(r.y0 - y),
-          within(r.x1 - x),
-          within(r.y1 - y)};
+  const auto within = [](int v) { return min(max(v, 0), kCell); };
+  return {x, y, p.rect[i].selected.part, within(r.x0 - x), within(r.y0 - y), within(r.x1 - x), within(r.y1 - y)};
 }
 
-// The selected pixels of row y of the cell, a bit for each. `columns` has a bit for each column of its rectangle.
-__device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &cell, uint32_t columns, int y) {
-  if (cell.first_word >= 0) return p.bits[cell.first_word + y];
-  return y >= cell.y0 && y < cell.y1 ? columns : 0;
+// A word with ones for columns x0 ... x1 - 1 of a cell.
+__device__ inline uint32_t columns_of_cell(int x0, int x1) {
+  return (x1 < kCell ? 1u << x1 : 0) - (1u << x0);
+}
+
+// By row of the cell: a bit for each pixel to copy, and for each that fades, and the first run that reaches the cell.
+struct CellRows {
+  uint32_t copied[kCell], faded[kCell], run[kCell];
+};
+
+// Fills in a row. Returns whether any of its pixels is selected.
+__device__ inline bool look_up(const PlacedPart &part, const PlacedCell &cell, int y, CellRows &rows) {
+  uint32_t copied = 0, faded = 0, first = 0;
+  if (y >= cell.y0 && y < cell.y1 && !part.row) copied = columns_of_cell(cell.x0, cell.x1);
+  if (y >= cell.y0 && y < cell.y1 && part.row) {
+    const RegionRows::Row row = part.row[cell.y + y];
+    first = row.begin;
+    for (uint32_t end = row.end; first < end;) {
+      const uint32_t middle = (first + end) / 2;
+      if (part.run[middle].end <= cell.x)
+        first = middle + 1;
+      else
+        end = middle;
+    }
+    for (uint32_t r = first; r < row.end; r++) {
+      const PixelRun run = part.run[r];
+      if (run.begin >= cell.x + kCell) break;
+      const uint32_t columns = columns_of_cell(max(run.begin - cell.x, 0), min(run.end - cell.x, kCell));
+      (part.first_share && part.first_share[r] != RegionRows::kNone ? faded : copied) |= columns;
+    }
+  }
+  rows.copied[y] = copied;
+  rows.faded[y] = faded;
+  rows.run[y] = first;
+  return copied | faded;
 }
 
 // Stores the selected bytes of a vector. `pixels`: a bit for each pixel that has bytes in the vector; the first pixel
@@ -94,25 +127,24 @@ __device__ inline void place_bytes(const uint4 &vector, uint8_t *to, uint32_t pi
 // A thread copies the same 16 bytes of some rows of the cell. Its addresses go from row to row, and the columns that it
 // copies are worked out once: instructions were what took the time.
 template <int kPixelBytes>
-__device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
-  constexpr int kBytes = 16, kVectors = Area::kCell * kPixelBytes / kBytes;  // of a vector; of a row
-  constexpr int kStep = kThreads / kVectors, kRows = (Area::kCell + kStep - 1) / kStep;
+__device__ inline void place_vectors(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
+  constexpr int kBytes = 16, kVectors = kCell * kPixelBytes / kBytes;  // of a vector; of a row
+  constexpr int kStep = kThreads / kVectors, kRows = (kCell + kStep - 1) / kStep;
   const int begin = static_cast<int>(threadIdx.x) / kVectors;
   if (begin >= kStep) return;
   const int byte = static_cast<int>(threadIdx.x) % kVectors * kBytes;
   const int first = byte / kPixelBytes, last = (byte + kBytes - 1) / kPixelBytes;
-  const uint32_t all = (2u << (last - first)) - 1, columns = columns_of_cell(cell.x0, cell.x1);
+  const uint32_t all = (2u << (last - first)) - 1;
   const int64_t column = int64_t{cell.x} * kPixelBytes + byte, row = int64_t{cell.y} + begin;
-  const PlaneView &source = part.from[cell.result];
-  const uint8_t *from = source.data + row * source.pitch + column;
+  const uint8_t *from = part.from.data + row * part.from.pitch + column;
   uint8_t *to = part.to.data + row * part.to.pitch + column;
   uint4 vector[kRows];
   uint32_t pixels[kRows];
 #pragma unroll
   for (int k = 0; k < kRows; k++) {
     const int y = begin + k * kStep;
-    pixels[k] = y < Area::kCell ? selected(p, cell, columns, y) >> first & all : 0;
-    if (pixels[k]) vector[k] = __ldg(reinterpret_cast<const uint4 *>(from + k * kStep * source.pitch));
+    pixels[k] = y < kCell ? rows.copied[y] >> first & all : 0;
+    if (pixels[k]) vector[k] = __ldg(reinterpret_cast<const uint4 *>(from + k * kStep * part.from.pitch));
   }
 #pragma unroll
   for (int k = 0; k < kRows; k++) {
@@ -124,30 +156,29 @@ __device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &par
   }
 }
 
-// Calls body(pixel, c, from, to) for container c of each selected pixel, a number within the cell, with its addresses.
-template <typename Body>
-__device__ inline void each_container(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell,
-                                      Body body) {
-  const PlaneView &from = part.from[cell.result];
-  const uint32_t columns = columns_of_cell(cell.x0, cell.x1);
+// Calls body(row, x, c, from, to) for container c of each pixel whose bit bits_of(row) has, with its addresses.
+template <typename Bits, typename Body>
+__device__ inline void each_container(const PlacedPart &part, const PlacedCell &cell, Bits bits_of, Body body) {
 #pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < Area::kCell * Area::kCell; i += kThreads) {
-    const int row = i / Area::kCell, x = i % Area::kCell;
-    if (!(selected(p, cell, columns, row) >> x & 1)) continue;
+  for (int i = static_cast<int>(threadIdx.x); i < kCell * kCell; i += kThreads) {
+    const int row = i / kCell, x = i % kCell;
+    if (!(bits_of(row) >> x & 1)) continue;
     const int64_t y = cell.y + row, pixel = part.first + int64_t{cell.x + x} * part.step;
 #pragma unroll 1
     for (int c = 0; c < part.containers; c++) {
       const int64_t byte = (pixel + part.offset[c]) * part.container_bytes;
-      body(i, c, from.data + y * from.pitch + byte, part.to.data + y * part.to.pitch + byte);
+      body(row, x, c, part.from.data + y * part.from.pitch + byte, part.to.data + y * part.to.pitch + byte);
     }
   }
 }
 
-__device__ inline void place_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
-  each_container(p, part, cell, [&](int, int, const uint8_t *from, uint8_t *to) {
+__device__ inline void place_containers(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
+  each_container(
+      part, cell, [&](int row) { return rows.copied[row]; },
+      [&](int, int, int, const uint8_t *from, uint8_t *to) {
 #pragma unroll 1
-    for (int b = 0; b < part.container_bytes; b++) to[b] = from[b];
-  });
+        for (int b = 0; b < part.container_bytes; b++) to[b] = from[b];
+      });
 }
 
 __device__ inline uint32_t load_container(const PlacedPart &part, const uint8_t *from) {
@@ -178,24 +209,35 @@ __device__ inline uint32_t fade_container(const PlacedPart &part, int c, uint32_
   return word;
 }
 
-__device__ inline void fade_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
-  each_container(p, part, cell, [&](int pixel, int c, const uint8_t *from, uint8_t *to) {
-    const uint32_t share = p.shares[cell.first_share + pixel];
-    store_container(part, fade_container(part, c, load_container(part, from), load_container(part, to), share), to);
-  });
+__device__ inline void fade_containers(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
+  each_container(
+      part, cell, [&](int row) { return rows.faded[row]; },
+      [&](int row, int x, int c, const uint8_t *from, uint8_t *to) {
+        uint32_t r = rows.run[row];
+        while (part.run[r].end <= cell.x + x) r++;
+        const uint32_t share = part.share[part.first_share[r] + (cell.x + x - part.run[r].begin)];
+        store_container(part, fade_container(part, c, load_container(part, from), load_container(part, to), share), to);
+      });
+}
+
+__device__ inline void copy_pixels(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
+  if (part.vector_bytes == 1) return place_vectors<1>(part, cell, rows);
+  if (part.vector_bytes == 2) return place_vectors<2>(part, cell, rows);
+  if (part.vector_bytes == 3) return place_vectors<3>(part, cell, rows);
+  if (part.vector_bytes == 4) return place_vectors<4>(part, cell, rows);
+  if (part.vector_bytes == 6) return place_vectors<6>(part, cell, rows);
+  if (part.vector_bytes == 8) return place_vectors<8>(part, cell, rows);
+  place_containers(part, cell, rows);
 }
 
 __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __grid_constant__ PlaceParams p) {
-  const SelectedCell cell = find_cell(p);
+  const PlacedCell cell = find_cell(p);
   const PlacedPart &part = p.part[cell.part];
-  if (p.shares && cell.first_share >= 0) return fade_containers(p, part, cell);
-  if (part.vector_bytes == 1) return place_vectors<1>(p, part, cell);
-  if (part.vector_bytes == 2) return place_vectors<2>(p, part, cell);
-  if (part.vector_bytes == 3) return place_vectors<3>(p, part, cell);
-  if (part.vector_bytes == 4) return place_vectors<4>(p, part, cell);
-  if (part.vector_bytes == 6) return place_vectors<6>(p, part, cell);
-  if (part.vector_bytes == 8) return place_vectors<8>(p, part, cell);
-  place_containers(p, part, cell);
+  CellRows &rows = *shared_memory<CellRows>();
+  const int y = static_cast<int>(threadIdx.x);
+  if (!__syncthreads_or(y < kCell && look_up(part, cell, y, rows))) return;
+  copy_pixels(part, cell, rows);
+  if (part.first_share) fade_containers(part, cell, rows);
 }
 
 constexpr int kFetchThreads = 256;
@@ -211,49 +253,45 @@ bool is_aligned(const PlaneView &view) {
 
 // How many cells a rectangle reaches into.
 int32_t cells_of(const PixelRect &r) {
-  constexpr int kCell = Area::kCell;
   return ((r.x1 - 1) / kCell - r.x0 / kCell + 1) * ((r.y1 - 1) / kCell - r.y0 / kCell + 1);
 }
 
 }  // namespace
 
 void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream_t stream) {
-  if (bytes == 0) return;
   constexpr size_t kMostFetched = 256 << 10;
   if (bytes > kMostFetched) {
     check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync of the regions");
     return;
   }
-  const int vectors = static_cast<int>((bytes + sizeof(uint4) - 1) / sizeof(uint4));
+  const int vectors = static_cast<int>(bytes / sizeof(uint4));
   enqueue("fetch", fetch_kernel, dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)),
           dim3(kFetchThreads), 0, stream, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
           vectors);
 }
 
-void launch_put_in_place(const Plan &plan, const Selection &selection, const SelectedLists &lists,
-                         const std::vector<FrameView> &results, const FrameView &frame, cudaStream_t stream) {
+void launch_put_in_place(const Plan &plan, const Selection &selection, const uint8_t *lists, const FrameView &from,
+                         const FrameView &to, cudaStream_t stream) {
   PlaceParams p = {};
-  auto blocks = static_cast<int32_t>(selection.cells().size());
-  if (blocks) {
-    p.cell = lists.cells;
-    p.bits = lists.bits;
-    p.shares = lists.shares;
-  }
-  for (const SelectedRect &rect : selection.rects()) {
+  int32_t blocks = 0;
+  for (const SelectedRect &rect : selection.rects) {
     p.rect[p.rects++] = {blocks, rect};
     blocks += cells_of(rect.pixels);
   }
-  if (blocks == 0) return;
   for (size_t i = 0; i < plan.parts.size(); i++) {
     const Plan::Part &part = plan.parts[i];
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     PlacedPart &out = p.part[i];
-    out.to = part_of(frame, plan, part);
-    bool vectors = layout.dense() && is_aligned(out.to);
-    for (size_t r = 0; r < results.size(); r++) {
-      out.from[r] = part_of(results[r], plan, part);
-      vectors = vectors && is_aligned(out.from[r]);
+    out.from = part_of(from, plan, part);
+    out.to = part_of(to, plan, part);
+    if (!selection.rows.empty()) {
+      const Selection::Rows &rows = selection.rows[i];
+      out.row = reinterpret_cast<const RegionRows::Row *>(lists + rows.rows);
+      out.run = reinterpret_cast<const PixelRun *>(lists + rows.runs);
+      if (rows.fade) out.first_share = reinterpret_cast<const uint32_t *>(lists + rows.first_shares);
+      out.share = lists + rows.shares;
     }
+    const bool vectors = layout.dense() && is_aligned(out.from) && is_aligned(out.to);
     out.container_bytes = layout.bytes_per_container();
     out.vector_bytes = vectors ? layout.channels * out.container_bytes : 0;
     out.step = layout.step;
@@ -270,7 +308,7 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const Sel
       out.mask[c] = ((1u << channel.depth) - 1) << out.shift[c];
     }
   }
-  enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, p);
+  enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), sizeof(CellRows), stream, p);
 }
 
 }  // namespace cudaconv

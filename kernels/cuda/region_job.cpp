@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "cuda/regions/region_job.h"
+#include "cuda/region_job.h"
 
 #include <algorithm>
 #include <utility>
@@ -35,34 +35,30 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
   return copies_of_regions(plan, read, written);
 }
 
-// Adds a placement to a batch, and its lists to the lists of the job.
-void add_placement(RegionJob *job, Batch *batch, Selection selection) {
-  const auto first_word = static_cast<int32_t>(job->bits.size()),
-             first_share = static_cast<int32_t>(job->shares.size());
-  batch->placements.push_back({std::move(selection), job->cells.size()});
-  const Selection &added = batch->placements.back().selection;
-  for (SelectedCell cell : added.cells()) {
-    if (cell.first_word >= 0) cell.first_word += first_word;
-    if (cell.first_share >= 0) cell.first_share += first_share;
-    job->cells.push_back(cell);
+// The pixels of each part that a launch computes: as few rectangles, which travel with it as parts of their own, or as
+// the rectangle around all. Empty if that is the frame.
+std::vector<PartArea> areas_of(const PreparedPlan &prepared, const PreparedLaunch &launch, const RegionWork &work) {
+  const Plan &plan = prepared.filter();
+  const Pass &pass = plan.passes[launch.first];
+  std::vector<PartArea> areas;
+  size_t rectangles = 0;
+  bool few = true, whole = true;
+  for (size_t i = 0; i < plan.parts.size(); i++) {
+    const Area &area = work.computed(launch.first + launch.passes() - 1, i);
+    areas.push_back({area.width(), area.joined(pass.radius_x, pass.radius_y), area.bounds()});
+    rectangles += areas[i].rectangles.size();
+    // The tiles of two rectangles may overlap, see has_fields().
+    const bool fields = plan.layout.plane[plan.parts[i].plane].container == Container::Packed32;
+    few = few && rectangles <= kMaxParts && !(fields && areas[i].rectangles.size() > 1);
   }
-  job->bits.insert(job->bits.end(), added.bits().begin(), added.bits().end());
-  job->shares.insert(job->shares.end(), added.shares().begin(), added.shares().end());
-}
-
-// Cuts the groups into batches.
-void make_batches(RegionJob *job) {
-  const std::vector<Group> &groups = job->groups;
-  const bool fades = std::any_of(groups.begin(), groups.end(), [](const Group &group) { return group.work.fades(); });
-  const size_t together = fades ? 1 : kMostResults;
-  for (size_t begin = 0; begin < groups.size(); begin += kMostResults) {
-    Batch &batch = job->batches.emplace_back(Batch{begin, std::min(groups.size(), begin + kMostResults), {}});
-    for (size_t first = begin; first < batch.end; first += together) {
-      std::vector<const RegionWork *> works;
-      for (size_t g = first; g < std::min(batch.end, first + together); g++) works.push_back(&groups[g].work);
-      add_placement(job, &batch, Selection(groups[begin].prepared->filter(), works, static_cast<int>(first - begin)));
-    }
+  for (size_t i = 0; i < plan.parts.size(); i++) {
+    PartArea &area = areas[i];
+    if (!few && !area.bounds.empty()) area.rectangles = {area.bounds};
+    whole = whole && area.rectangles.size() == 1 &&
+            area.rectangles[0].pixels() == int64_t{area.width} * plan.parts[i].height;
   }
+  if (whole) return {};
+  return areas;
 }
 
 }  // namespace
@@ -79,17 +75,21 @@ std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegion
     RegionWork work(prepared->filter(), p.regions, cancellation);
     cancellation.check();
     if (work.empty()) continue;
+    const Plan &filter = prepared->filter();
     std::vector<std::vector<PartArea>> computed;
-    for (const PreparedLaunch &launch : prepared->launches) {
-      const Pass &pass = prepared->filter().passes[launch.first];
-      computed.emplace_back();
-      for (size_t i = 0; i < prepared->filter().parts.size(); i++)
-        computed.back().emplace_back(work.computed(launch.first + launch.passes() - 1, i), pass.radius_x,
-                                     pass.radius_y);
-    }
-    job->groups.push_back({std::move(prepared), std::move(work), std::move(computed)});
+    for (const PreparedLaunch &launch : prepared->launches) computed.push_back(areas_of(*prepared, launch, work));
+    std::vector<MosaicTiledBox> boxes;
+    std::vector<MosaicTiles> mosaic;
+    if (!work.mosaic().empty()) mosaic = cut_mosaic(work.mosaic(), filter, &boxes);
+    Selection selected = select_regions(filter, work, &job->lists);
+    job->groups.push_back({std::move(prepared), std::move(work), std::move(computed), std::move(mosaic),
+                           append_list(boxes, &job->lists), std::move(selected)});
   }
-  make_batches(job.get());
+  if (job->groups.size() > 1) {
+    std::vector<const RegionWork *> works;
+    for (const Group &group : job->groups) works.push_back(&group.work);
+    job->needed = select_needed(job->groups[0].prepared->filter(), works);
+  }
   job->has_copies = with_copies;
   if (with_copies) job->copies = copies_of(planned, job->groups, cancellation);
   // Jobs with masks are not reused: masks are large, and rarely stay the same from frame to frame.

@@ -13,40 +13,29 @@
 #include "cancellation.h"
 #include "cuda/frame_copy.h"
 #include "cuda/launchers.h"
+#include "cuda/mosaic/tiles.h"
 #include "cuda/prepared_plan.h"
 #include "cuda/regions/put_in_place.h"
 #include "plan/region_work.h"
 
 namespace cudaconv {
 
-// The regions of one strength: their plan, the work for them, and the pixels to compute, computed[launch][part].
+// The regions of one strength: their plan, the work for them, the pixels to compute, and the pixels to put in place.
 struct Group {
   std::shared_ptr<const PreparedPlan> prepared;
   RegionWork work;
-  std::vector<std::vector<PartArea>> computed;
-};
-
-// The pixels that one launch puts in place, and the index of their first cell among the cells of all launches.
-struct Placement {
-  Selection selection;
-  size_t first_cell;
-};
-
-// Up to kMostResults groups, `begin` to `end` - 1, whose results are put in place together, or, if pixels fade, one
-// after the other.
-struct Batch {
-  size_t begin, end;
-  std::vector<Placement> placements;
+  std::vector<std::vector<PartArea>> computed;  // [launch][part]; no part: all pixels of the frame
+  std::vector<MosaicTiles> mosaic;              // the tiles of a mosaic by part
+  size_t mosaic_boxes;                          // where their boxes begin in the lists of the job
+  Selection selected;
 };
 
 // The regions of a frame and the work for them.
 struct RegionJob {
   std::vector<PlannedRegions> planned;  // what the job is for, if it can be reused; else empty
   std::vector<Group> groups;            // without groups that select no pixel
-  std::vector<Batch> batches;
-  std::vector<SelectedCell> cells;
-  std::vector<uint32_t> bits;
-  std::vector<uint8_t> shares;  // empty: no pixel fades
+  Selection needed;                     // if there are several groups: the pixels that any of them needs
+  std::vector<uint8_t> lists;           // what kernels read on the device
   bool has_copies = false;
   RegionCopies copies;  // for frames in host memory that are filtered in place
 
