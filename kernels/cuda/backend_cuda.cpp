@@ -39,7 +39,11 @@ constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
 class CudaBackend : public Backend {
  public:
   CudaBackend(cudaStream_t stream, ParallelFor parallel_for)
-      : kernels_(find_kernels()), stream_(stream), parallel_for_(std::move(parallel_for)), prepared_(kernels_) {}
+      : kernels_(find_kernels()),
+        stream_(stream),
+        launches_(stream_.get()),
+        parallel_for_(std::move(parallel_for)),
+        prepared_(kernels_) {}
 
   ~CudaBackend() override { synchronize(); }
 
@@ -211,6 +215,7 @@ class CudaBackend : public Backend {
   // given up waits for these.
   template <typename Launch>
   void launch_all(Slot &slot, size_t count, bool captured, const Cancellation &cancellation, Launch launch) {
+    if (count > kLaunchesAhead) launch_one_by_one();
     for (size_t i = 0; i < count; i++) {
       std::unique_ptr<Event> &launched_here = slot.launched[i % kLaunchesAhead];
       if (!captured) {
@@ -224,18 +229,31 @@ class CudaBackend : public Backend {
     }
   }
 
-  // Times some frames only: the two events with times cost the host more than a launch.
-  void begin_kernels(Slot &slot, bool captured) {
+  // Decides how the launches of a frame are enqueued: together, unless they are timed or captured. Times some frames
+  // only: the two events with times cost the host more than a launch. Returns is_captured().
+  bool begin_frame(Slot &slot) {
+    const bool captured = is_captured();
     if (captured) slot.leaves = false;
     slot.timed = !captured && !timing_ && (submitted_ < kTimedAtFirst || submitted_ % kTimedEach == 0);
     submitted_++;
+    launches_.begin(!captured && !slot.timed);
+    return captured;
+  }
+
+  void launch_one_by_one() {
+    launches_.enqueue();
+    launches_.begin(false);
+  }
+
+  void begin_kernels(Slot &slot) const {
     if (!slot.timed) return;
     for (std::unique_ptr<Event> *event : {&slot.timed_begin, &slot.timed_end})
       if (!*event) *event = std::make_unique<Event>();
     slot.timed_begin->record(stream_.get());
   }
 
-  void end_kernels(const Slot &slot, bool captured) const {
+  void end_kernels(const Slot &slot, bool captured) {
+    launches_.enqueue();
     if (slot.timed) slot.timed_end->record(stream_.get());
     if (!captured && !slot.leaves) slot.kernels_end.record(stream_.get());
   }
@@ -244,12 +262,13 @@ class CudaBackend : public Backend {
   void enqueue_frame(Slot &slot, const FrameView &src, const Regions &regions, const Cancellation &cancellation) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
+    const bool captured = begin_frame(slot);
     slot.buffers.source = src;
     if (src.on_device) wait_for_others(src, slot.source_ready);
     if (!works_on(src, plan)) {
       slot.buffers.source = slot.source.prepare(plan.memory);
       if (src.on_device)
-        copy_on_device(plan, src, slot.buffers.source);
+        copy_frame(plan, src, slot.buffers.source);
       else
         upload(slot, src, whole_frame(plan.memory), cancellation);
     }
@@ -271,15 +290,14 @@ class CudaBackend : public Backend {
     slot.buffers.mosaic = &mosaic;
     slot.buffers.mosaic_boxes = nullptr;
 
-    const bool captured = is_captured();
-    begin_kernels(slot, captured);
-    if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
+    begin_kernels(slot);
+    if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, launches_);
     kernels_name_ = prepared->launches.front().name();
     launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
-      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), &opted_in_});
+      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, &launches_, &opted_in_});
     });
-    if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, stream_.get());
-    if (dst.on_device && !works_on(dst, plan)) copy_on_device(plan, slot.target.view(), dst);
+    if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, launches_);
+    if (dst.on_device && !works_on(dst, plan)) copy_frame(plan, slot.target.view(), dst);
     end_kernels(slot, captured);
     slot.down = whole_frame(plan.memory);
     hand_over(slot, slot.target.view());
@@ -291,10 +309,10 @@ class CudaBackend : public Backend {
                        const Cancellation &cancellation) {
     const bool with_copies = !src.on_device && src.plane[0].data == slot.destination.plane[0].data;
     const std::shared_ptr<const RegionJob> job = job_for(planned, with_copies, cancellation);
+    const bool captured = begin_frame(slot);
     const FrameView frame = place_frame(slot, src, *job, cancellation);
-    const bool captured = is_captured();
     if (job->groups.empty()) {
-      begin_kernels(slot, captured);
+      begin_kernels(slot);
       return end_on_device(slot, frame, captured);
     }
 
@@ -303,11 +321,11 @@ class CudaBackend : public Backend {
     upload_lists(slot, job, captured);
     const Launches launches = launches_of(slot, *job, filtered);
 
-    begin_kernels(slot, captured);
+    begin_kernels(slot);
     kernels_name_ = job->groups.back().prepared->launches.front().name();
-    if (unpacked) launch_unpack(*unpacked, frame, filtered, stream_.get());
+    if (unpacked) launch_unpack(*unpacked, frame, filtered, launches_);
     launch_all(slot, launches.size(), captured, cancellation, [&](size_t i) { launches[i](); });
-    if (unpacked) launch_pack(*unpacked, filtered, frame, stream_.get());
+    if (unpacked) launch_pack(*unpacked, filtered, frame, launches_);
     end_on_device(slot, frame, captured);
   }
 
@@ -323,7 +341,7 @@ class CudaBackend : public Backend {
   // Hands over `frame`, whose regions have been filtered.
   void end_on_device(Slot &slot, const FrameView &frame, bool captured) {
     const FrameView &dst = slot.destination;
-    if (dst.on_device && frame.plane[0].data != dst.plane[0].data) copy_on_device(*slot.plan, frame, dst);
+    if (dst.on_device && frame.plane[0].data != dst.plane[0].data) copy_frame(*slot.plan, frame, dst);
     end_kernels(slot, captured);
     hand_over(slot, frame);
   }
@@ -337,13 +355,13 @@ class CudaBackend : public Backend {
     if (src.on_device) wait_for_others(src, slot.source_ready);
     if (dst.on_device && !same) wait_for_others(dst, slot.target_free);
     if (src.on_device && dst.on_device && works_on(dst, plan)) {
-      if (!same) copy_on_device(plan, src, dst);
+      if (!same) copy_frame(plan, src, dst);
       return dst;
     }
     slot.source.prepare(plan.memory);
     slot.down = whole_frame(plan.memory);
     if (src.on_device) {
-      copy_on_device(plan, src, slot.source.view());
+      copy_frame(plan, src, slot.source.view());
     } else if (!same) {
       upload(slot, src, slot.down, cancellation);
     } else {
@@ -365,8 +383,8 @@ class CudaBackend : public Backend {
     const FrameView before = several ? slot.before.prepare(first.memory) : frame;
     Launches launches;
     const auto place = [&](const Selection &pixels, const FrameView &from, const FrameView &to) {
-      launches.emplace_back([=, &first, &pixels, lists = slot.lists.data(), stream = stream_.get()] {
-        launch_put_in_place(first, pixels, lists, from, to, stream);
+      launches.emplace_back([=, &first, &pixels, lists = slot.lists.data()] {
+        launch_put_in_place(first, pixels, lists, from, to, launches_);
       });
     };
     for (size_t stage = 0; stage < stages_of(first).size(); stage++) {
@@ -400,7 +418,7 @@ class CudaBackend : public Backend {
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
       const std::vector<PartArea> *const areas = group.computed[i].empty() ? nullptr : &group.computed[i];
       launches.emplace_back([this, &filter, &launch, areas, buffers] {
-        launch_prepared(launch, {{filter, 0, kernels_}, buffers, stream_.get(), &opted_in_, nullptr, areas});
+        launch_prepared(launch, {{filter, 0, kernels_}, buffers, &launches_, &opted_in_, nullptr, areas});
       });
     }
   }
@@ -416,8 +434,9 @@ class CudaBackend : public Backend {
     host.data.reserve(bytes);
     slot.lists.reserve(bytes);
     std::memcpy(host.data.data(), job->lists.data(), bytes);
-    launch_fetch(host.data.data(), slot.lists.data(), bytes, stream_.get());
+    launch_fetch(host.data.data(), slot.lists.data(), bytes, launches_);
     if (!slot.leaves) return;
+    launches_.enqueue();
     if (!host.fetched) host.fetched = std::make_unique<Event>(cudaEventDisableTiming);
     host.fetched->record(stream_.get());
   }
@@ -431,8 +450,8 @@ class CudaBackend : public Backend {
       slot.kernels_end.make_wait(static_cast<cudaStream_t>(dst.stream));
   }
 
-  void copy_on_device(const Plan &plan, const FrameView &from, const FrameView &to) const {
-    copy_rects(whole_frame(plan.memory), from, to, cudaMemcpyDeviceToDevice, stream_.get());
+  void copy_frame(const Plan &plan, const FrameView &from, const FrameView &to) {
+    copy_on_device(whole_frame(plan.memory), from, to, launches_);
   }
 
   bool is_of_others(const FrameView &frame) const { return frame.stream && frame.stream != stream_.get(); }
@@ -484,6 +503,7 @@ class CudaBackend : public Backend {
   const KernelSets kernels_;
   // The members down to regions_, except the streams, are used only by the thread that submits.
   Stream upload_stream_, stream_, download_stream_;
+  LaunchGraph launches_;  // of the frame at hand
   const ParallelFor parallel_for_;
   std::set<const void *> opted_in_;  // see allow_shared_memory()
   DeviceBuffer scratch_;             // for all frames, which the stream filters one after the other

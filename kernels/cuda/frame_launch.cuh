@@ -26,7 +26,7 @@ void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params..
                    size_t shared_bytes, const Params &...args) {
   if (!blocks) return;
   allow_shared_memory(run, reinterpret_cast<const void *>(kernel), shared_bytes);
-  enqueue(name, kernel, dim3(blocks), threads, shared_bytes, run.stream, args...);
+  enqueue(name, kernel, dim3(blocks), threads, shared_bytes, *run.launches, args...);
 }
 
 // Enqueues a launch on the tiles that the parameters describe. Throws Error{Device}.

@@ -10,31 +10,31 @@
 #include <type_traits>
 
 #include "cuda/cuda_resources.h"
+#include "cuda/launch_graph.h"
 #ifndef __CUDACC__
 #include "standin.h"
 #endif
 
 namespace cudaconv {
 
-// Enqueues kernel(args...) on `stream`; arguments are copied at the call. `name` is for messages. For more than 48 KiB
-// of shared memory see allow_shared_memory(). Throws Error{Device}.
+// Adds kernel(args...) to `launches`; arguments are copied at the call. `name` is for messages. For more than 48 KiB of
+// shared memory see allow_shared_memory(). Throws Error{Device}.
 template <typename... Params, typename... Args>
 void enqueue([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
-             cudaStream_t stream, const Args &...args) {
+             LaunchGraph &launches, const Args &...args) {
   static_assert((std::is_same_v<Params, Args> && ...), "a kernel reads its parameters as they are, unconverted");
-#ifdef __CUDACC__
-  void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  const cudaError_t result = cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), addresses);
-#else
-  const cudaError_t result = standin::launch(
-      name, grid, block, shared_bytes, stream, [=] { kernel(args...); }, reinterpret_cast<const void *>(kernel));
+#ifndef __CUDACC__
+  standin::register_kernel(name, kernel);
 #endif
-  check(result, "cudaLaunchKernel");
+  void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
+  constexpr size_t kBytes[] = {sizeof(Args)...};
+  cudaKernelNodeParams node = {};
+  node.func = reinterpret_cast<void *>(kernel);
+  node.gridDim = grid;
+  node.blockDim = block;
+  node.sharedMemBytes = static_cast<unsigned>(shared_bytes);
+  node.kernelParams = addresses;
+  launches.add(node, kBytes, sizeof...(Args));
 }
 
 // The block's dynamic shared memory, aligned to 16 bytes.

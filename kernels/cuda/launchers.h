@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuda/dispatch.h"
+#include "cuda/launch_graph.h"
 #include "cuda/launch_params.h"
 #include "plan/area.h"
 #include "plan/plan.h"
@@ -44,7 +45,7 @@ struct PartArea {
 // A pass of a plan, or several from that pass on, to be enqueued for a frame.
 struct PassRun : PassQuery {
   const FrameBuffers &buffers;
-  cudaStream_t stream;
+  LaunchGraph *launches;  // of the frame
   std::set<const void *>
       *opted_in;               // the kernels that allow_shared_memory() has been called for in the backend's context
   const char *name = nullptr;  // of the structure, for messages

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(co
 }
 
 void launch_frame(bool packs, const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense,
-                  cudaStream_t stream) {
+                  LaunchGraph &launches) {
   UnpackParams p = {};
   p.packs = packs;
   p.planes = plan.memory_planes;
@@ -120,17 +120,17 @@ void launch_frame(bool packs, const UnpackedPlan &plan, const FrameView &packed,
     blocks += p.blocks_across[n] * ((plane.height + kThreadsDown - 1) / kThreadsDown);
   }
   enqueue(packs ? "pack" : "unpack", unpack_kernel, dim3(static_cast<unsigned>(blocks)),
-          dim3(kThreadsAcross * kThreadsDown), 0, stream, p);
+          dim3(kThreadsAcross * kThreadsDown), 0, launches, p);
 }
 
 }  // namespace
 
-void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, cudaStream_t stream) {
-  launch_frame(false, plan, packed, dense, stream);
+void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, LaunchGraph &launches) {
+  launch_frame(false, plan, packed, dense, launches);
 }
 
-void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, cudaStream_t stream) {
-  launch_frame(true, plan, packed, dense, stream);
+void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, LaunchGraph &launches) {
+  launch_frame(true, plan, packed, dense, launches);
 }
 
 }  // namespace cudaconv

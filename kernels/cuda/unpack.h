@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cuda/launch_graph.h"
 #include "plan/plan.h"
 
 namespace cudaconv {
@@ -44,7 +45,7 @@ std::shared_ptr<const UnpackedPlan> unpack_plan(const Plan &plan);
 // Each enqueues one launch. `packed` has the planes of memory, `dense` the planes of the plan. All pitches and
 // addresses are multiples of 16 bytes. Bytes that belong to no pixel are neither read nor written. Throws
 // Error{Device}.
-void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, cudaStream_t stream);
-void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, cudaStream_t stream);
+void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, LaunchGraph &launches);
+void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, LaunchGraph &launches);
 
 }  // namespace cudaconv

@@ -159,6 +159,11 @@ std::vector<Case> goal_cases() {
     const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });
     add(label + " defaults", with_defaults(like->settings));
   }
+  for (const char *label : {"gauss5", "median 3", "dilate 15"}) {
+    const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });
+    add(std::string(label) + " threshold", like->settings);
+    cases.back().settings.threshold = 0.1;
+  }
   for (int size : {5, 9, 15})  // alpha, which is not filtered then, takes no time
     add("bilateral " + std::to_string(size) + " defaults", with_defaults(settings(Mask::Bilateral, size)));
   return cases;

@@ -9,7 +9,7 @@
 //   own      one for each stream, set by the application
 //   one      one for all streams of a GPU, set by the application
 //
-// With --devices=N, streams take turns on the first N GPUs.
+// With --devices=N, streams take turns on the first N GPUs. With --streams=N, each row is measured with N streams.
 #include <gst/video/video.h>
 #ifdef HAVE_CUDA
 #include <cuda_runtime.h>
@@ -37,7 +37,7 @@ namespace {
 struct Options {
   double seconds = 1.5;
   std::string backend = "cuda", only, context = "default";
-  int devices = 1;
+  int devices = 1, streams = 0;  // streams: 0: as each row says
 };
 
 // A setting and how many streams are filtered with it.
@@ -289,10 +289,12 @@ std::vector<Row> rows(const Options &o) {
       {"dilate 15", filter("mask=dilate size=15")},
       {"gauss sigma 8", filter("mask=gauss sigma=8")},
       {"gauss sigma 8, a region", filter("mask=gauss sigma=8 roi=\"700,300,400,300\"")},
+      {"gauss sigma 8, a region", filter("mask=gauss sigma=8 roi=\"700,300,400,300\""), 16},
       {"gauss sigma 8, eight regions", filter("mask=gauss sigma=8 roi=\"" + eight + "\"")},
       {"open 5", filter("mask=open size=5")},
       {"bilateral 5", filter("mask=bilateral size=5")},
       {"gauss sigma 20", filter("mask=gauss sigma=20")},
+      {"gauss sigma 20", filter("mask=gauss sigma=20"), 16},
       {"median 15", filter("mask=median size=15"), 4},
       {"gauss5, system memory", gauss5, 16, false},
       {"gauss5, live", gauss5, 1, true, 30},
@@ -315,10 +317,12 @@ int run(int argc, char **argv) {
       o.context = v;
     else if (const char *v = value_of(argv[i], "--devices="))
       o.devices = std::max(1, std::atoi(v));
+    else if (const char *v = value_of(argv[i], "--streams="))
+      o.streams = std::max(1, std::atoi(v));
     else {
       std::fprintf(stderr,
                    "usage: %s [--backend=cuda|cpu] [--seconds=N] [--only=TEXT] [--context=default|own|one] "
-                   "[--devices=N]\n",
+                   "[--devices=N] [--streams=N]\n",
                    argv[0]);
       return 2;
     }
@@ -329,8 +333,9 @@ int run(int argc, char **argv) {
   }
   std::printf("%-30s %4s %-8s %19s %12s %22s %10s\n", "what", "n", "context", "all streams", "CPU a frame",
               "own, forced a frame", "device");
-  for (const Row &row : rows(o)) {
+  for (Row row : rows(o)) {
     if (std::string(row.what).find(o.only) == std::string::npos) continue;
+    if (o.streams) row.streams = o.streams;
     try {
       measure(o, row);
     } catch (const std::exception &e) {

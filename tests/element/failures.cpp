@@ -24,8 +24,9 @@ namespace {
 // Fails the test unless all objects of the CUDA runtime are released, as after the last element.
 void check_nothing_left() {
   const standin::LiveObjects live = standin::live_objects();
-  fail_unless(live.total() == 0, "%d device allocations, %d host allocations, %d streams, %d events are left",
-              live.device, live.host, live.streams, live.events);
+  fail_unless(live.total() == 0,
+              "%d device allocations, %d host allocations, %d streams, %d events, %d graphs are left", live.device,
+              live.host, live.streams, live.events, live.graphs);
   standin::reset();
 }
 
@@ -877,8 +878,9 @@ bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const
   const bool failed = standin::calls() >= nth;
   const standin::LiveObjects live = standin::live_objects();
   fail_unless(live.total() == 0,
-              "%s, %s, on device %d, %s, call %d: %d device, %d host, %d streams, %d events are left", mask.c_str(),
-              backend, on_device, cudaGetErrorName(error), nth, live.device, live.host, live.streams, live.events);
+              "%s, %s, on device %d, %s, call %d: %d device, %d host, %d streams, %d events, %d graphs are left",
+              mask.c_str(), backend, on_device, cudaGetErrorName(error), nth, live.device, live.host, live.streams,
+              live.events, live.graphs);
   standin::reset();
   return failed;
 }

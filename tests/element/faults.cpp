@@ -91,9 +91,10 @@ struct Counts {
 // Pushes frames through an element with its own context, and checks that they come out in order.
 class Run {
  public:
-  Run(const std::string &backend, int in_flight)
+  Run(const std::string &backend, int in_flight, int device = -1)
       : backend_(backend),
-        harness_(new_element("backend=" + backend + " " + kMask + " frames-in-flight=" + std::to_string(in_flight),
+        harness_(new_element("backend=" + backend + " " + kMask + " frames-in-flight=" + std::to_string(in_flight) +
+                                 " cuda-device-id=" + std::to_string(device),
                              false)) {}
 
   GstElement *element() const { return harness_.element(); }
@@ -220,6 +221,29 @@ GST_START_TEST(an_illegal_access_in_the_elements_context) {
 }
 GST_END_TEST;
 
+// The context of one GPU fails. Frames of the other one are all filtered right, none is lost, and backend=cuda goes on.
+GST_START_TEST(an_illegal_access_on_one_of_two_gpus) {
+  if (!gst_cuda_load_library() || !Ref<GstCudaContext>(gst_cuda_context_new(1))) {
+    g_printerr("SKIP: no second GPU for a fault on one of two\n");
+    return;
+  }
+  if (!backend_of_process) return run_in_processes("illegal-access-of-two");
+  Run failing(backend_of_process, in_flight_of_process, 0), other(backend_of_process, in_flight_of_process, 1);
+  for (Run *run : {&failing, &other}) {
+    run->push(small(), 3);
+    run->take();
+    fail_unless_equals_int(run->counts().out, 3);
+  }
+  access_illegally(failing.element());
+  failing.push(small(), 6);
+  other.push(small(), 6);
+  failing.report("an illegal access on GPU 0", 3);
+  other.report("an illegal access on GPU 0, on GPU 1", 9);
+  fail_unless_equals_int(other.counts().out, 9);
+  other.expect_restart("cuda");
+}
+GST_END_TEST;
+
 GST_START_TEST(memory_is_used_up_while_frames_flow) {
   for (const char *backend : {"auto", "cuda"}) {
     Run run(backend, 2);
@@ -316,6 +340,7 @@ Suite *make_suite() {
   add("memory-while", memory_is_used_up_while_frames_flow);
   add("memory-before", memory_is_used_up_before_the_start);
   add("two-processes", another_process_uses_up_memory);
+  add("illegal-access-of-two", an_illegal_access_on_one_of_two_gpus);
   add("illegal-access", an_illegal_access_in_the_elements_context);
   return suite;
 }

@@ -212,6 +212,42 @@ void test_failures(Backend &backend) {
   expect_right(backend, "after a failed copy");
 }
 
+// A frame of several kernels is one graph as soon as its kernels came twice, with its own parameters; a frame of one
+// kernel is none. After an error frames are right again.
+void test_graphs() {
+  const auto filter = [&](Backend &backend, int i) {
+    const FilterSettings settings[] = {repeated(Mask::Gauss3, 4), repeated(Mask::Median, 3), repeated(Mask::Gauss5, 1)};
+    const int kind = i % 3;
+    Work work(kind == 1 ? "NV12" : "GRAY8", 32 + 16 * (i % 5), 20 + i % 7, settings[kind], i);
+    backend.retire(backend.submit(work.plan, work.source.view(), work.target.view()));
+    expect(work.is_right(), "frame " + std::to_string(i) + " where frames are graphs");
+  };
+  constexpr int kTimed = 18, kFrames = 60;  // frames of the backend that may be timed and so are no graphs
+  {
+    const auto backend = make_cuda_backend();
+    for (int i = 0; i < kTimed; i++) filter(*backend, i);
+    const int before = standin::calls("cudaGraphLaunch");
+    for (int i = kTimed; i < kFrames; i++) filter(*backend, i);
+    const int launched = standin::calls("cudaGraphLaunch") - before;
+    expect(launched >= 20 && launched <= 26, std::to_string(launched) + " graphs for 28 frames of several kernels");
+  }
+  for (const char *call : {"cudaGraphCreate", "cudaGraphAddKernelNode", "cudaGraphInstantiate",
+                           "cudaGraphExecKernelNodeSetParams", "cudaGraphLaunch"}) {
+    const auto backend = make_cuda_backend();
+    int failed = 0;
+    for (int i = 0; i < kFrames; i++) {
+      if (i == kTimed) standin::fail_call(call, 2, cudaErrorMemoryAllocation);
+      try {
+        filter(*backend, i);
+      } catch (const Error &error) {
+        failed++;
+        expect(std::strstr(error.what(), call), std::string(error.what()) + " names " + call);
+      }
+    }
+    expect(failed == 1, std::string(call) + ": frames that fail: " + std::to_string(failed));
+  }
+}
+
 // When memory runs out, even at the end of submit(), nothing of the frame is in flight. The list of frames in flight
 // allocates last, for one frame of many.
 void test_memory_runs_out(Backend &backend) {
@@ -462,6 +498,7 @@ int run() {
   test_launches_ahead();
   test_chosen_once();
   test_failures(*backend);
+  test_graphs();
   test_memory_runs_out(*backend);
   test_selections();
   test_cancelled_regions();

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <functional>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #define CUDART_VERSION 13000
 #define CUDART_CB
@@ -100,6 +102,9 @@ typedef enum cudaError cudaError_t;
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef void (*cudaHostFn_t)(void *user_data);
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 
@@ -178,6 +183,15 @@ struct cudaDeviceProp {
   size_t reservedSharedMemPerBlock;
 };
 
+struct cudaKernelNodeParams {
+  void *func;
+  dim3 gridDim;
+  dim3 blockDim;
+  unsigned int sharedMemBytes;
+  void **kernelParams;
+  void **extra;
+};
+
 struct cudaFuncAttributes {
   size_t sharedSizeBytes;
   size_t constSizeBytes;
@@ -246,7 +260,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
-// The stand-in has no graphs, so no stream is ever captured.
+// No stream is ever captured.
 enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusNone = 0,
   cudaStreamCaptureStatusActive = 1,
@@ -255,6 +269,19 @@ enum cudaStreamCaptureStatus {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user_data);
+
+// Kernels must be registered, see standin::register_kernel(). Graphs have only kernels.
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                             cudaStream_t stream);
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+                                   size_t count, const struct cudaKernelNodeParams *params);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags = 0);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *params);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 
 cudaError_t cudaEventCreate(cudaEvent_t *event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
@@ -321,6 +348,29 @@ namespace standin {
 // program. `function` is the kernel, for its opt-in to more than 48 KiB of shared memory.
 cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    std::function<void()> thread_body, const void *function = nullptr);
+
+// A kernel as cudaLaunchKernel() and graphs need it: the sizes of its arguments, and how it is called with them.
+struct Kernel {
+  const char *name;
+  std::vector<size_t> bytes;
+  void (*call)(const void *function, void *const *arguments);
+};
+void register_kernel(const void *function, Kernel kernel);
+
+template <typename... Params, size_t... kIndex>
+void call_kernel(const void *function, void *const *arguments, std::index_sequence<kIndex...>) {
+  reinterpret_cast<void (*)(Params...)>(reinterpret_cast<uintptr_t>(function))(
+      *static_cast<const Params *>(arguments[kIndex])...);
+}
+
+// Makes a kernel known under a name, which must live as long as the program.
+template <typename... Params>
+void register_kernel(const char *name, void (*kernel)(Params...)) {
+  const auto call = [](const void *function, void *const *arguments) {
+    call_kernel<Params...>(function, arguments, std::index_sequence_for<Params...>());
+  };
+  register_kernel(reinterpret_cast<const void *>(kernel), Kernel{name, {sizeof(Params)...}, call});
+}
 
 // The dynamic shared memory of the running block, exactly as large as the launch requests.
 void *shared_memory();

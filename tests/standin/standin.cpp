@@ -83,6 +83,29 @@ struct CUevent_st {
   std::shared_ptr<Record> record;
 };
 
+// A kernel with copies of its arguments.
+struct KernelCall {
+  const void *function = nullptr;
+  standin::Kernel kernel;
+  dim3 grid, block;
+  size_t shared_bytes = 0;
+  std::vector<std::shared_ptr<void>> arguments;
+};
+
+struct CUgraphNode_st {
+  KernelCall call;
+  std::vector<cudaGraphNode_t> dependencies;
+};
+
+struct CUgraph_st {
+  std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
+};
+
+struct CUgraphExec_st {
+  std::vector<std::shared_ptr<CUgraphNode_st>> nodes;  // in an order that the dependencies allow
+  std::map<cudaGraphNode_t, KernelCall> calls;
+};
+
 namespace {
 
 bool ends_context(cudaError_t error) {
@@ -134,6 +157,9 @@ struct State {
   std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
   std::vector<std::shared_ptr<CUstream_st>> destroyed_streams;  // destroyed streams with pending work
   std::map<cudaEvent_t, std::unique_ptr<CUevent_st>> events;
+  std::map<const void *, standin::Kernel> kernels;
+  std::map<cudaGraph_t, std::unique_ptr<CUgraph_st>> graphs;
+  std::map<cudaGraphExec_t, std::unique_ptr<CUgraphExec_st>> executables;
   std::map<const void *, size_t> shared_limit;  // limit of shared memory that kernels opted in to
 
   State() { clear(); }
@@ -152,6 +178,8 @@ struct State {
     streams.clear();
     destroyed_streams.clear();
     events.clear();
+    graphs.clear();
+    executables.clear();
     shared_limit.clear();
     sticky = cudaSuccess;
     failures.clear();
@@ -269,6 +297,14 @@ class Call {
   }
 
   void unlock() { lock_.unlock(); }
+
+  // Counts another call that this one contains. It may fail too.
+  void add(const char *name, const char *kernel) {
+    state.all_calls++;
+    state.calls[name]++;
+    state.calls[kernel]++;
+    if (!error) error = remember(first_error(name, kernel));
+  }
 
   State &state;
   cudaError_t error = cudaSuccess;
@@ -587,6 +623,7 @@ LiveObjects live_objects() {
   live.host = static_cast<int>(s.host.size());
   live.streams = static_cast<int>(s.streams.size());
   live.events = static_cast<int>(s.events.size());
+  live.graphs = static_cast<int>(s.graphs.size() + s.executables.size());
   return live;
 }
 
@@ -599,6 +636,20 @@ void reset() {
   current_device = 0;
 }
 
+// Whether a grid may be launched so.
+static cudaError_t check_launch(const State &s, dim3 grid, dim3 block, size_t shared_bytes, const void *function) {
+  // The documentation also names cudaErrorInvalidConfiguration; the runtime of CUDA 13 returns this error.
+  if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
+    return cudaErrorInvalidValue;
+  if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
+      block.x * block.y * block.z > 1024)
+    return cudaErrorInvalidValue;
+  size_t limit = kSharedBytes;
+  for (auto &[opted_in, bytes] : s.shared_limit)
+    if (!function || function == opted_in) limit = std::max(limit, bytes);
+  return shared_bytes > limit ? cudaErrorInvalidValue : cudaSuccess;
+}
+
 cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t handle,
                    std::function<void()> thread_body, const void *function) {
   Call call("cudaLaunchKernel", name);
@@ -606,21 +657,148 @@ cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes,
   State &s = call.state;
   const std::shared_ptr<CUstream_st> stream = s.find_stream(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
-  // The documentation also names cudaErrorInvalidConfiguration; the runtime of CUDA 13 returns this error.
-  if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
-    return remember(cudaErrorInvalidValue);
-  if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
-      block.x * block.y * block.z > 1024)
-    return remember(cudaErrorInvalidValue);
-  size_t limit = kSharedBytes;
-  for (auto &[opted_in, bytes] : s.shared_limit)
-    if (!function || function == opted_in) limit = std::max(limit, bytes);
-  if (shared_bytes > limit) return remember(cudaErrorInvalidValue);
+  if (const cudaError_t error = check_launch(s, grid, block, shared_bytes, function)) return remember(error);
   s.enqueue(stream, [=, body = std::move(thread_body)] { run_grid(name, grid, block, shared_bytes, body); });
   return cudaSuccess;
 }
 
+void register_kernel(const void *function, Kernel kernel) {
+  State &s = state();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.kernels[function] = std::move(kernel);
+}
+
 }  // namespace standin
+
+// ---- Launches and graphs --------------------------------------------------------------------------------------------
+
+namespace {
+
+// Copies the arguments of a launch.
+cudaError_t make_call(const State &s, const cudaKernelNodeParams &params, KernelCall *call) {
+  const auto found = s.kernels.find(params.func);
+  if (found == s.kernels.end()) return cudaErrorInvalidDeviceFunction;
+  *call = {params.func, found->second, params.gridDim, params.blockDim, params.sharedMemBytes, {}};
+  for (size_t i = 0; i < call->kernel.bytes.size(); i++) {
+    const size_t bytes = call->kernel.bytes[i];
+    call->arguments.emplace_back(::operator new(bytes, kAlignment), release);
+    std::memcpy(call->arguments.back().get(), params.kernelParams[i], bytes);
+  }
+  return standin::check_launch(s, call->grid, call->block, call->shared_bytes, call->function);
+}
+
+void enqueue_call(State &s, const std::shared_ptr<CUstream_st> &stream, const KernelCall &call) {
+  s.enqueue(stream, [call] {
+    std::vector<void *> arguments;
+    for (const auto &argument : call.arguments) arguments.push_back(argument.get());
+    standin::run_grid(call.kernel.name, call.grid, call.block, call.shared_bytes,
+                      [&] { call.kernel.call(call.function, arguments.data()); });
+  });
+}
+
+}  // namespace
+
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                             cudaStream_t handle) {
+  const char *name = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    const auto found = state().kernels.find(function);
+    if (found != state().kernels.end()) name = found->second.name;
+  }
+  Call call("cudaLaunchKernel", name);
+  if (call.error) return call.error;
+  const std::shared_ptr<CUstream_st> stream = call.state.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  KernelCall kernel;
+  const cudaKernelNodeParams params = {const_cast<void *>(function),        grid,      block,
+                                       static_cast<unsigned>(shared_bytes), arguments, nullptr};
+  if (const cudaError_t error = make_call(call.state, params, &kernel)) return remember(error);
+  enqueue_call(call.state, stream, kernel);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int) {
+  Call call("cudaGraphCreate");
+  if (call.error) return call.error;
+  auto created = std::make_unique<CUgraph_st>();
+  *graph = created.get();
+  call.state.graphs[*graph] = std::move(created);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  Call call("cudaGraphDestroy");
+  if (call.error == cudaErrorNotPermitted) return call.error;
+  if (!call.state.graphs.erase(graph)) return remember(cudaErrorInvalidValue);
+  return call.error;
+}
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+                                   size_t count, const struct cudaKernelNodeParams *params) {
+  Call call("cudaGraphAddKernelNode");
+  if (call.error) return call.error;
+  if (!call.state.graphs.count(graph)) return remember(cudaErrorInvalidValue);
+  auto created = std::make_shared<CUgraphNode_st>();
+  if (const cudaError_t error = make_call(call.state, *params, &created->call)) return remember(error);
+  created->dependencies.assign(dependencies, dependencies + count);
+  *node = created.get();
+  graph->nodes.push_back(std::move(created));
+  return cudaSuccess;
+}
+
+// Of the nodes that may run, the one that was added last runs first, which exposes missing dependencies.
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long) {
+  Call call("cudaGraphInstantiate");
+  if (call.error) return call.error;
+  if (!call.state.graphs.count(graph)) return remember(cudaErrorInvalidValue);
+  auto created = std::make_unique<CUgraphExec_st>();
+  for (size_t i = 0; i < graph->nodes.size(); i++) {
+    const auto may_run = [&](const std::shared_ptr<CUgraphNode_st> &node) {
+      return !created->calls.count(node.get()) &&
+             std::all_of(node->dependencies.begin(), node->dependencies.end(),
+                         [&](cudaGraphNode_t before) { return created->calls.count(before); });
+    };
+    const auto next = std::find_if(graph->nodes.rbegin(), graph->nodes.rend(), may_run);
+    if (next == graph->nodes.rend()) return remember(cudaErrorInvalidValue);
+    created->nodes.push_back(*next);
+    created->calls[next->get()] = (*next)->call;
+  }
+  *executable = created.get();
+  call.state.executables[*executable] = std::move(created);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  Call call("cudaGraphExecDestroy");
+  if (call.error == cudaErrorNotPermitted) return call.error;
+  if (!call.state.executables.erase(executable)) return remember(cudaErrorInvalidValue);
+  return call.error;
+}
+
+// Launches that are enqueued keep the parameters that they had.
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *params) {
+  Call call("cudaGraphExecKernelNodeSetParams");
+  if (call.error) return call.error;
+  if (!call.state.executables.count(executable) || !executable->calls.count(node))
+    return remember(cudaErrorInvalidValue);
+  KernelCall kernel;
+  if (const cudaError_t error = make_call(call.state, *params, &kernel)) return remember(error);
+  executable->calls[node] = std::move(kernel);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
+  Call call("cudaGraphLaunch");
+  if (!call.error && call.state.executables.count(executable))
+    for (const auto &node : executable->nodes) call.add("cudaLaunchKernel", executable->calls[node.get()].kernel.name);
+  if (call.error) return call.error;
+  const std::shared_ptr<CUstream_st> stream = call.state.find_stream(handle);
+  if (!stream || !call.state.executables.count(executable)) return remember(cudaErrorInvalidResourceHandle);
+  for (const auto &node : executable->nodes) enqueue_call(call.state, stream, executable->calls[node.get()]);
+  return cudaSuccess;
+}
 
 // ---- Devices and errors ---------------------------------------------------------------------------------------------
 

@@ -41,7 +41,8 @@ namespace standin {
 void fail_call(const std::string &name, int nth, cudaError_t error, bool sticky = false);
 
 // The number of calls since reset() of the runtime function or kernel `name`; "": of all functions. Queries for the
-// last error and for the names of errors do not count.
+// last error and for the names of errors do not count. The launch of a graph also counts as a launch of each kernel in
+// it, and fails if one of these fails.
 int calls(const std::string &name = "");
 
 struct LiveObjects {
@@ -49,7 +50,8 @@ struct LiveObjects {
   int host = 0;    // allocations and registrations
   int streams = 0;
   int events = 0;
-  int total() const { return device + host + streams + events; }
+  int graphs = 0;  // executables too
+  int total() const { return device + host + streams + events + graphs; }
 };
 LiveObjects live_objects();
 

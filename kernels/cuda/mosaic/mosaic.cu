@@ -26,7 +26,7 @@ void enqueue_tiles(const PassRun &run, const char *name, void (*kernel)(MosaicPa
   if (!blocks) return;
   for (const MosaicSteps step : steps) {
     p.steps = step;
-    enqueue(name, kernel, dim3(blocks), dim3(kMosaicThreads), shared_bytes, run.stream, p);
+    enqueue(name, kernel, dim3(blocks), dim3(kMosaicThreads), shared_bytes, *run.launches, p);
   }
 }
 

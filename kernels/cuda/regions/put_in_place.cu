@@ -258,20 +258,22 @@ int32_t cells_of(const PixelRect &r) {
 
 }  // namespace
 
-void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream_t stream) {
+void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches) {
   constexpr size_t kMostFetched = 256 << 10;
   if (bytes > kMostFetched) {
-    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync of the regions");
+    launches.enqueue();
+    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, launches.stream()),
+          "cudaMemcpyAsync of the regions");
     return;
   }
   const int vectors = static_cast<int>(bytes / sizeof(uint4));
   enqueue("fetch", fetch_kernel, dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)),
-          dim3(kFetchThreads), 0, stream, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
+          dim3(kFetchThreads), 0, launches, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
           vectors);
 }
 
 void launch_put_in_place(const Plan &plan, const Selection &selection, const uint8_t *lists, const FrameView &from,
-                         const FrameView &to, cudaStream_t stream) {
+                         const FrameView &to, LaunchGraph &launches) {
   PlaceParams p = {};
   int32_t blocks = 0;
   for (const SelectedRect &rect : selection.rects) {
@@ -308,7 +310,7 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const uin
       out.mask[c] = ((1u << channel.depth) - 1) << out.shift[c];
     }
   }
-  enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), sizeof(CellRows), stream, p);
+  enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), sizeof(CellRows), launches, p);
 }
 
 }  // namespace cudaconv

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cuda/launch_graph.h"
 #include "plan/area.h"
 #include "plan/plan.h"
 #include "plan/region_work.h"
@@ -54,11 +55,11 @@ size_t append_list(const std::vector<T> &list, std::vector<uint8_t> *lists) {
 
 // Enqueues the copy of lists from pinned host memory. Short ones are copied by a kernel, since the copy engine takes
 // longer to start than they take on the bus. `bytes` and addresses are multiples of 16. Throws Error{Device}.
-void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream_t stream);
+void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches);
 
 // Enqueues the copy of a selection from one frame to another. `lists`: the job's lists in device memory. Both frames
 // have the plan's layout. Throws Error{Device}.
 void launch_put_in_place(const Plan &plan, const Selection &selection, const uint8_t *lists, const FrameView &from,
-                         const FrameView &to, cudaStream_t stream);
+                         const FrameView &to, LaunchGraph &launches);
 
 }  // namespace cudaconv

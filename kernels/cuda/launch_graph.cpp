@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cuda/launch_graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "cuda/cuda_resources.h"
+
+namespace cudaconv {
+
+namespace {
+
+// Frames may take turns: both fields, both views of a stereo frame, frames with and without regions.
+constexpr size_t kMostGraphs = 4;
+
+constexpr size_t kAlignment = 16;
+
+}  // namespace
+
+// Kernels one after the other. The first time they are only remembered.
+struct LaunchGraph::Graph {
+  std::vector<const void *> kernels;
+  bool came_before = false;
+  cudaGraph_t graph = nullptr;
+  std::vector<cudaGraphNode_t> nodes;
+  cudaGraphExec_t executable = nullptr;
+
+  ~Graph() {
+    if (executable) cudaGraphExecDestroy(executable);
+    if (graph) cudaGraphDestroy(graph);
+  }
+};
+
+LaunchGraph::LaunchGraph(cudaStream_t stream) : stream_(stream) {}
+
+LaunchGraph::~LaunchGraph() = default;
+
+void LaunchGraph::begin(bool collects) {
+  collects_ = collects;
+  count_ = 0;
+}
+
+static void launch(const cudaKernelNodeParams &kernel, cudaStream_t stream) {
+  check(cudaLaunchKernel(kernel.func, kernel.gridDim, kernel.blockDim, kernel.kernelParams, kernel.sharedMemBytes,
+                         stream),
+        "cudaLaunchKernel");
+}
+
+void LaunchGraph::add(const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) {
+  if (!collects_) return launch(kernel, stream_);
+  if (count_ == launches_.size()) launches_.emplace_back();
+  keep(launches_[count_], kernel, bytes, arguments);
+  count_++;
+}
+
+void LaunchGraph::keep(Launch &launch, const cudaKernelNodeParams &kernel, const size_t *bytes,
+                       size_t arguments) const {
+  const auto padded = [](size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; };
+  size_t all = 0;
+  for (size_t i = 0; i < arguments; i++) all += padded(bytes[i]);
+  launch.bytes.resize(all);
+  launch.arguments.resize(arguments);
+  uint8_t *at = launch.bytes.data();
+  for (size_t i = 0; i < arguments; i++) {
+    std::memcpy(at, kernel.kernelParams[i], bytes[i]);
+    launch.arguments[i] = at;
+    at += padded(bytes[i]);
+  }
+  launch.kernel = kernel;
+  launch.kernel.kernelParams = launch.arguments.data();
+}
+
+// The graph of the launches that were added; a new one, without an executable, where these kernels did not come lately.
+LaunchGraph::Graph &LaunchGraph::find_graph() {
+  const auto is_of_these = [&](const std::unique_ptr<Graph> &graph) {
+    return std::equal(graph->kernels.begin(), graph->kernels.end(), launches_.begin(), launches_.begin() + count_,
+                      [](const void *kernel, const Launch &launch) { return kernel == launch.kernel.func; });
+  };
+  auto found = std::find_if(graphs_.begin(), graphs_.end(), is_of_these);
+  if (found == graphs_.end()) {
+    if (graphs_.size() == kMostGraphs) graphs_.pop_back();
+    found = graphs_.insert(graphs_.end(), std::make_unique<Graph>());
+    for (size_t i = 0; i < count_; i++) (*found)->kernels.push_back(launches_[i].kernel.func);
+  }
+  std::rotate(graphs_.begin(), found, found + 1);
+  return *graphs_.front();
+}
+
+// Makes the executable of a graph, with the launches that were added.
+void LaunchGraph::make(Graph &graph) const {
+  if (graph.graph) return;  // it could not be made the time before
+  check(cudaGraphCreate(&graph.graph, 0), "cudaGraphCreate");
+  for (size_t i = 0; i < count_; i++) {
+    cudaGraphNode_t node = nullptr;
+    check(
+        cudaGraphAddKernelNode(&node, graph.graph, i ? &graph.nodes.back() : nullptr, i ? 1 : 0, &launches_[i].kernel),
+        "cudaGraphAddKernelNode");
+    graph.nodes.push_back(node);
+  }
+  check(cudaGraphInstantiate(&graph.executable, graph.graph, 0), "cudaGraphInstantiate");
+}
+
+void LaunchGraph::enqueue() {
+  if (count_ < 2) {
+    for (size_t i = 0; i < count_; i++) launch(launches_[i].kernel, stream_);
+    count_ = 0;
+    return;
+  }
+  Graph &graph = find_graph();
+  if (graph.executable) {
+    for (size_t i = 0; i < count_; i++)
+      check(cudaGraphExecKernelNodeSetParams(graph.executable, graph.nodes[i], &launches_[i].kernel),
+            "cudaGraphExecKernelNodeSetParams");
+    check(cudaGraphLaunch(graph.executable, stream_), "cudaGraphLaunch");
+  } else {
+    for (size_t i = 0; i < count_; i++) launch(launches_[i].kernel, stream_);
+    if (std::exchange(graph.came_before, true)) make(graph);
+  }
+  count_ = 0;
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Collects the kernel launches of a frame and hands them to the driver together.
+//
+// A launch takes the host some 4 us. A graph takes about 2 us, whatever its number of kernels, and some tenths for each
+// kernel that gets other parameters. So the second time that the same kernels come one after the other, they are made a
+// graph, a chain in their order. From then on each frame only brings its grids and parameters:
+//
+//     frame 1   launch, launch, launch
+//     frame 2   launch, launch, launch         the graph is made
+//     frame 3   parameters of three nodes, launch of the graph
+//
+// A kernel alone is launched: the driver holds its lock longer for a graph, for which many streams of a process wait.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cudaconv {
+
+class LaunchGraph {
+ public:
+  // `stream` is borrowed.
+  explicit LaunchGraph(cudaStream_t stream);
+  ~LaunchGraph();
+  LaunchGraph(const LaunchGraph &) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+
+  // Begins a frame, and forgets what was added and not enqueued. `collects`: launches wait for enqueue(); else add()
+  // enqueues them one by one.
+  void begin(bool collects);
+
+  // Adds a launch. The arguments are copied; argument i has bytes[i]. Throws Error{Device}.
+  void add(const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments);
+
+  // Enqueues what was added. To be called before anything else is enqueued on the stream that has to come later. Throws
+  // Error{Device}.
+  void enqueue();
+
+ private:
+  struct Launch {
+    cudaKernelNodeParams kernel;
+    std::vector<uint8_t> bytes;     // of the arguments, each at a multiple of 16
+    std::vector<void *> arguments;  // where they are in `bytes`
+  };
+  struct Graph;
+
+  void keep(Launch &launch, const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) const;
+  Graph &find_graph();
+  void make(Graph &graph) const;
+
+  const cudaStream_t stream_;
+  bool collects_ = false;
+  std::vector<Launch> launches_;  // the first count_ of them were added; the others keep their memory
+  size_t count_ = 0;
+  std::vector<std::unique_ptr<Graph>> graphs_;  // most recently used first
+};
+
+}  // namespace cudaconv
