@@ -413,12 +413,12 @@ class CudaBackend : public Backend {
     // The results of earlier stages are read from the frame.
     for (size_t s = 0; s < index; s++) set(filter.passes[stages[s].end - 1].target, from);
     set(filter.passes[stages[index].end - 1].target, to);
-    for (size_t i = 0; i < group.computed.size(); i++) {
-      const PreparedLaunch &launch = group.prepared->launches[i];
+    for (size_t i = 0; i < group.launches.size(); i++) {
+      const PreparedLaunch &launch = group.launches[i];
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
       const std::vector<PartArea> *const areas = group.computed[i].empty() ? nullptr : &group.computed[i];
       launches.emplace_back([this, &filter, &launch, areas, buffers] {
-        launch_prepared(launch, {{filter, 0, kernels_}, buffers, &launches_, &opted_in_, nullptr, areas});
+        launch_prepared(launch, {{filter, 0, kernels_, areas}, buffers, &launches_, &opted_in_});
       });
     }
   }

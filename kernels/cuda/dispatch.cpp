@@ -62,9 +62,9 @@ static PreparedLaunch find_launch(const Plan &plan, size_t index, const KernelSe
     if (plan.method != Method::Auto || !(structure.borders & border_bit(plan.border))) continue;
     for (const Prepare &form : structure.forms)
       if (Prepared prepared = form({plan, index, kernels}); prepared.passes)
-        return {&structure, index, std::move(prepared)};
+        return {&structure, index, form, std::move(prepared)};
   }
-  return {nullptr, index, {1, launch_method, method_bytes(plan, plan.passes[index])}};
+  return {nullptr, index, nullptr, {1, launch_method, method_bytes(plan, plan.passes[index])}};
 }
 
 std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels) {
@@ -72,6 +72,13 @@ std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels)
   for (size_t i = 0; i < plan.passes.size(); i += launches.back().passes())
     launches.push_back(find_launch(plan, i, kernels));
   return launches;
+}
+
+PreparedLaunch prepare_on_areas(const PreparedLaunch &launch, const Plan &plan, const KernelSets &kernels,
+                                const std::vector<PartArea> &areas) {
+  PreparedLaunch on_areas = launch;
+  if (launch.form) on_areas.prepared = launch.form({plan, launch.first, kernels, &areas});
+  return on_areas;
 }
 
 void launch_prepared(const PreparedLaunch &launch, PassRun run) {

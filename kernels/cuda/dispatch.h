@@ -28,11 +28,15 @@ inline bool is_uniform_dense(const FrameLayout &layout, Container container) {
          });
 }
 
+struct PartArea;
+
 // A pass of a plan, and the device that is to carry it out.
 struct PassQuery {
   const Plan &plan;
   size_t index;        // index of the pass
   KernelSets kernels;  // kernels of the current device
+  // With regions: the pixels of each part that the last pass that is launched together computes; nullptr: all pixels.
+  const std::vector<PartArea> *areas = nullptr;
 
   const Pass &pass() const { return plan.passes[index]; }
   bool is_dense(Container container) const { return is_uniform_dense(plan.layout, container); }
@@ -77,6 +81,7 @@ const std::vector<Structure> &structures();
 struct PreparedLaunch {
   const Structure *structure;  // nullptr: the kernels of a method
   size_t first;                // index of the first pass
+  Prepare form;                // nullptr as `structure`
   Prepared prepared;
 
   int passes() const { return prepared.passes; }
@@ -85,6 +90,10 @@ struct PreparedLaunch {
 
 // The launches of a plan. Throws Error{Device}.
 std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels);
+
+// A launch of the plan on areas, which must outlive it. Throws Error{Device}.
+PreparedLaunch prepare_on_areas(const PreparedLaunch &launch, const Plan &plan, const KernelSets &kernels,
+                                const std::vector<PartArea> &areas);
 
 // Enqueues a launch that was prepared for the plan; run.index is ignored. Pixels that border=keep keeps are copied.
 // Throws Error{Device}.

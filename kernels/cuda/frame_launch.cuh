@@ -2,8 +2,8 @@
 //
 // Enqueues kernels whose blocks work on the tiles of a frame.
 //
-// A launch is chosen once for a plan, and each frame only fills in its addresses. For a frame with regions it is chosen
-// again, since tiles of other sizes suit these better.
+// A launch is chosen once for a plan, and each frame only fills in its addresses. For regions it is chosen again, since
+// tiles of other sizes suit these better, and kept while the regions stay.
 #pragma once
 
 #include "cuda/launch.cuh"
@@ -29,16 +29,23 @@ void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params..
   enqueue(name, kernel, dim3(blocks), threads, shared_bytes, *run.launches, args...);
 }
 
-// Enqueues a launch on the tiles that the parameters describe. Throws Error{Device}.
+// Enqueues a launch on the tiles that the parameters describe: all, or those of the areas. Throws Error{Device}.
 template <typename Params, typename... Args>
-void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
-  const auto enqueue_on = [&](unsigned blocks, const Params &params) {
-    enqueue_whole(run, run.name, launch_as.kernel, blocks, launch_as.threads, launch_as.shared_bytes, params, args...);
-  };
-  if (!p.host[0].area) return enqueue_on(launch_as.blocks, p);
-  Params on_areas = p;
-  const unsigned blocks = cut_areas(on_areas);
-  enqueue_on(blocks, on_areas);
+void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, Params p, const Args &...args) {
+  const unsigned blocks = p.host[0].area ? cut_areas(p) : launch_as.blocks;
+  enqueue_whole(run, run.name, launch_as.kernel, blocks, launch_as.threads, launch_as.shared_bytes, p, args...);
+}
+
+// A launch with these parameters, of `passes` passes, whose tiles have been cut. Each frame only brings its addresses.
+template <typename Params>
+Prepared prepare_launch(KernelLaunch<Params> launch_as, Params params, int passes = 1) {
+  if (params.host[0].area) launch_as.blocks = cut_areas(params);
+  return {passes, [=](const PassRun &run) {
+            Params p = params;
+            fill_addresses(run, run.index + passes - 1, p);
+            enqueue_whole(run, run.name, launch_as.kernel, launch_as.blocks, launch_as.threads, launch_as.shared_bytes,
+                          p);
+          }};
 }
 
 // Completes `p`, whose frame is filled in, and returns the launch, without a kernel if the pass is not for the form.
@@ -49,19 +56,11 @@ using ChooseLaunch = KernelLaunch<Params> (*)(const PassQuery &query, Params &p)
 // The form of a structure whose launches `choose` chooses. Throws Error{Device}.
 template <typename Params>
 Prepared prepare_chosen(const PassQuery &query, ChooseLaunch<Params> choose) {
-  Params whole = {};
-  fill_frame(query, whole);
-  const KernelLaunch<Params> launch_as = choose(query, whole);
+  Params p = {};
+  fill_frame(query, p);
+  const KernelLaunch<Params> launch_as = choose(query, p);
   if (!launch_as.kernel) return {};
-  return {1, [=](const PassRun &run) {
-            Params p = whole;
-            fill_addresses(run, run.index, p);
-            if (!p.host[0].area) return enqueue(run, launch_as, p);
-            p = {};
-            fill_frame(run, p);
-            const KernelLaunch<Params> on_area = choose(run, p);
-            enqueue(run, on_area, p);
-          }};
+  return prepare_launch(launch_as, p);
 }
 
 }  // namespace cudaconv

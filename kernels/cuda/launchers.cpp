@@ -122,6 +122,7 @@ void fill_frame(const PassQuery &query, FrameParams &p) {
   p.has_gain = pass.has_gain();
   p.norm = pass.norm;
   int roundings = 0;
+  for (size_t i = 0; query.areas && i < plan.parts.size(); i++) p.host[i].area = &(*query.areas)[i];
   for (const Plan::Part &part : plan.parts) {
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     PartParams &out = p.part[p.parts++];
@@ -163,7 +164,7 @@ void fill_addresses(const PassRun &run, size_t last, FrameParams &p) {
   for (int i = 0; i < p.parts; i++) {
     PartParams &out = p.part[i];
     const auto rows = [&](int which, int64_t *pitch) {
-      const PlaneView view = part_of(buffer(which), plan, plan.parts[i]);
+      const PlaneView view = part_of(buffer(which), plan, plan.parts[out.number]);
       *pitch = view.pitch;
       return view.data;
     };
@@ -172,8 +173,6 @@ void fill_addresses(const PassRun &run, size_t last, FrameParams &p) {
     out.copy = rows(pass.copy_source, &out.copy_pitch);
     out.target = rows(plan.passes[last].target, &out.target_pitch);
   }
-  if (run.areas)
-    for (int i = 0; i < p.parts; i++) p.host[i].area = &(*run.areas)[i];
 }
 
 int aligned_columns(const PartParams &part, int row) {

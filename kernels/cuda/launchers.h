@@ -49,7 +49,6 @@ struct PassRun : PassQuery {
   std::set<const void *>
       *opted_in;               // the kernels that allow_shared_memory() has been called for in the backend's context
   const char *name = nullptr;  // of the structure, for messages
-  const std::vector<PartArea> *areas = nullptr;  // the pixels of each part that the last pass computes; nullptr: all
 };
 
 // The run under another name.
@@ -101,11 +100,11 @@ enum class TileCorners { Anywhere, Multiples };
 // Fills in the tables of Op::Bilateral.
 void fill_range(const Pass &pass, RangeParams &range);
 
-// Fills in the parameters of a pass except addresses, areas and tiles.
+// Fills in the parameters of a pass except addresses and tiles.
 void fill_frame(const PassQuery &query, FrameParams &p);
 
-// Fills in addresses and areas, which differ from frame to frame. Where a launch carries out several passes, `last` is
-// the index of the last one, whose target is written.
+// Fills in addresses, which differ from frame to frame. Where a launch carries out several passes, `last` is the index
+// of the last one, whose target is written.
 void fill_addresses(const PassRun &run, size_t last, FrameParams &p);
 
 // Both.

@@ -28,6 +28,7 @@ class PreparedPlans {
 
   // Throws Error{Device}.
   std::shared_ptr<const PreparedPlan> get(const std::shared_ptr<const Plan> &plan);
+  const KernelSets &kernels() const { return kernels_; }
 
  private:
   const KernelSets kernels_;

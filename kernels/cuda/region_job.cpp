@@ -78,12 +78,16 @@ std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegion
     const Plan &filter = prepared->filter();
     std::vector<std::vector<PartArea>> computed;
     for (const PreparedLaunch &launch : prepared->launches) computed.push_back(areas_of(*prepared, launch, work));
+    std::vector<PreparedLaunch> launches = prepared->launches;
+    for (size_t i = 0; i < launches.size(); i++)
+      if (!computed[i].empty())
+        launches[i] = prepare_on_areas(launches[i], filter, prepared_plans.kernels(), computed[i]);
     std::vector<MosaicTiledBox> boxes;
     std::vector<MosaicTiles> mosaic;
     if (!work.mosaic().empty()) mosaic = cut_mosaic(work.mosaic(), filter, &boxes);
     Selection selected = select_regions(filter, work, &job->lists);
-    job->groups.push_back({std::move(prepared), std::move(work), std::move(computed), std::move(mosaic),
-                           append_list(boxes, &job->lists), std::move(selected)});
+    job->groups.push_back({std::move(prepared), std::move(work), std::move(computed), std::move(launches),
+                           std::move(mosaic), append_list(boxes, &job->lists), std::move(selected)});
   }
   if (job->groups.size() > 1) {
     std::vector<const RegionWork *> works;

@@ -25,6 +25,7 @@ struct Group {
   std::shared_ptr<const PreparedPlan> prepared;
   RegionWork work;
   std::vector<std::vector<PartArea>> computed;  // [launch][part]; no part: all pixels of the frame
+  std::vector<PreparedLaunch> launches;         // on these
   std::vector<MosaicTiles> mosaic;              // the tiles of a mosaic by part
   size_t mosaic_boxes;                          // where their boxes begin in the lists of the job
   Selection selected;

@@ -135,23 +135,18 @@ Choice choose(const PassQuery &query, SlidingParams &p) {
 }  // namespace
 
 Prepared prepare_sliding(const PassQuery &query) {
-  SlidingParams whole = {};
-  fill_frame(query, whole);
-  const Choice choice = choose(query, whole);
+  SlidingParams p = {};
+  fill_frame(query, p);
+  const Choice choice = choose(query, p);
   const SlidingKernel &as = choice.kernel;
   if (!as.kernel) return {};
-  for (int i = 0; i < whole.parts; i++)
-    if (whole.part[i].channels == 3) widen_words(whole.part[i]);
-  const unsigned blocks = cut_tiles(whole, TileCorners::Anywhere, [&](const PartParams &part) {
+  for (int i = 0; i < p.parts; i++)
+    if (p.part[i].channels == 3) widen_words(p.part[i]);
+  const unsigned blocks = cut_tiles(p, TileCorners::Anywhere, [&](const PartParams &part) {
     return TileSize{kWarpBytes, lane_row_bytes(part, choice.kind), as.rows * as.warps};
   });
   const size_t bytes = edge_bytes(as.warps, as.rows + 2 * as.radius);
-  const KernelLaunch<SlidingParams> launch_as = {as.kernel, blocks, dim3(32 * as.warps), bytes};
-  return {choice.passes, [=, passes = choice.passes](const PassRun &run) {
-            SlidingParams p = whole;
-            fill_addresses(run, run.index + passes - 1, p);
-            enqueue(run, launch_as, p);
-          }};
+  return prepare_launch({as.kernel, blocks, dim3(32 * as.warps), bytes}, p, choice.passes);
 }
 
 }  // namespace cudaconv
