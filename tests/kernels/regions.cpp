@@ -494,6 +494,26 @@ void test_tiles(Backend &backend) {
   }
 }
 
+// Regions below row 65,535, the last one at which tiles begin.
+void test_tall_frame(Backend &backend) {
+  const FrameLayout layout = format_named("GRAY8").layout(20, 65700);
+  Random random(16);
+  GuardedFrame source(layout, {0, 0, 16, 0});
+  source.fill(random);
+  for (const Mask mask : {Mask::Gauss5, Mask::Median}) {
+    FilterSettings settings;
+    settings.mask = mask;
+    Regions regions;
+    regions.active = true;
+    regions.region = {{3, 65530, 9, 8}, {5, 65650, 15, 41}};
+    GuardedFrame got = source, want = source;
+    reference::write(reference::filter(settings, layout, reference::read(layout, source.view()), regions), layout,
+                     want.view());
+    backend.retire(backend.submit(make_plan(settings, layout), got.view(), got.view(), regions));
+    expect(got == want, std::string("regions of a tall frame, mask=") + mask_nick(mask) + " on " + backend.name());
+  }
+}
+
 // Whether a region has pixels in the frame, compared with the reference. It has where its middle is in the frame.
 void test_pixels_in_the_frame() {
   constexpr int kWidth = 20, kHeight = 12;
@@ -638,6 +658,7 @@ void test(Backend &backend, int width, int height) {
   test_fields(backend);
   test_long_lists(backend);
   test_tiles(backend);
+  test_tall_frame(backend);
   test_many(backend, width, height);
 }
 
