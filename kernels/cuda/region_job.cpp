@@ -61,6 +61,17 @@ std::vector<PartArea> areas_of(const PreparedPlan &prepared, const PreparedLaunc
   return areas;
 }
 
+// The pixels of the frame that a stage of any group reads or writes, as a rectangle around those of each part.
+Selection select_needed(const std::vector<Group> &groups) {
+  Selection selection;
+  for (size_t i = 0; i < groups[0].prepared->filter().parts.size(); i++) {
+    Area needed = groups[0].work.selected(i);
+    for (const Group &group : groups) needed.add(group.work.needed(i));
+    if (!needed.empty()) selection.rects.push_back({needed.bounds(), static_cast<uint8_t>(i)});
+  }
+  return selection;
+}
+
 }  // namespace
 
 bool RegionJob::is_for(const std::vector<PlannedRegions> &other, bool with_copies) const {
@@ -89,11 +100,7 @@ std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegion
     job->groups.push_back({std::move(prepared), std::move(work), std::move(computed), std::move(launches),
                            std::move(mosaic), append_list(boxes, &job->lists), std::move(selected)});
   }
-  if (job->groups.size() > 1) {
-    std::vector<const RegionWork *> works;
-    for (const Group &group : job->groups) works.push_back(&group.work);
-    job->needed = select_needed(job->groups[0].prepared->filter(), works);
-  }
+  if (job->groups.size() > 1) job->needed = select_needed(job->groups);
   job->has_copies = with_copies;
   if (with_copies) job->copies = copies_of(planned, job->groups, cancellation);
   // Jobs with masks are not reused: masks are large, and rarely stay the same from frame to frame.

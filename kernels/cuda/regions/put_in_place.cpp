@@ -55,14 +55,4 @@ Selection select_regions(const Plan &plan, const RegionWork &work, std::vector<u
   return selection;
 }
 
-Selection select_needed(const Plan &plan, const std::vector<const RegionWork *> &works) {
-  Selection selection;
-  for (size_t i = 0; i < plan.parts.size(); i++) {
-    Area needed = works[0]->needed(i);
-    for (const RegionWork *work : works) needed.add(work->needed(i));
-    if (!needed.empty()) selection.rects.push_back({needed.bounds(), static_cast<uint8_t>(i)});
-  }
-  return selection;
-}
-
 }  // namespace cudaconv

@@ -39,9 +39,6 @@ struct Selection {
 // The pixels in the regions of a work. Their lists, if they need any, are appended to `lists`.
 Selection select_regions(const Plan &plan, const RegionWork &work, std::vector<uint8_t> *lists);
 
-// The pixels of the frame that a stage of any of these works reads or writes, and others between them.
-Selection select_needed(const Plan &plan, const std::vector<const RegionWork *> &works);
-
 // Appends a list to lists of bytes, which stay a multiple of 16 long. Returns where it begins.
 template <typename T>
 size_t append_list(const std::vector<T> &list, std::vector<uint8_t> *lists) {
