@@ -352,12 +352,21 @@ class U8x4Writer {
   __device__ void put(uint32_t u8x4) {
     if (trades_ > 0) u8x4 = trade(u8x4);
     if (trades_ > 1) u8x4 = trade_again(u8x4);
-    if (words_) {
-      if (rows_ > 0) *reinterpret_cast<uint32_t *>(target_) = u8x4;
-    } else if (rows_ > 0) {
+    if (words_) return put_word(u8x4);
+    if (rows_ > 0) {
 #pragma unroll 1
       for (int i = 0; i < bytes_; i++, u8x4 >>= 8) target_[i] = static_cast<uint8_t>(u8x4);
     }
+    rows_--;
+    target_ += pitch_;
+  }
+
+  // Whether u8x4s are words as they lie in memory. Then put_word() does what put() does.
+  __device__ bool puts_words() const {
+    return words_ && trades_ == 0;
+  }
+  __device__ void put_word(uint32_t word) {
+    if (rows_ > 0) *reinterpret_cast<uint32_t *>(target_) = word;
     rows_--;
     target_ += pitch_;
   }

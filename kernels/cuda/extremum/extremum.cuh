@@ -187,7 +187,10 @@ class VanHerkTile {
           u8x4 = blend_channels(part_, u8x4 ^ flip_, pixel, column % step()) ^ flip_;
         });
       U8x4Writer writer(shape, tile_, column, group * size_);
-      window_.each(size_, [&](int, uint32_t u8x4) { writer.put(u8x4 ^ flip_); });
+      if (Shape::kExact && writer.puts_words())
+        window_.each(size_, [&](int, uint32_t u8x4) { writer.put_word(u8x4 ^ flip_); });
+      else
+        window_.each(size_, [&](int, uint32_t u8x4) { writer.put(u8x4 ^ flip_); });
     }
   }
 
