@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 
@@ -60,8 +61,6 @@ void fill_coarse(const Pass &pass, const CoarseSize &size, const PixelRect &boun
   coarse.y = span_of(size.y, coarse.first_row - of_y, coarse.first_row + coarse.rows - 1 + of_y);
 }
 
-constexpr int kReducedSamples = 1024;  // of a row, in a block of reduce_kernel()
-
 // The blocks of a kernel for coarse samples of a part.
 BlockCount count_blocks(const PartParams &part, int columns, int of_block, int rows, int rows_of_block) {
   return {pieces_of(columns, of_block), part.has_filtered ? pieces_of(rows, rows_of_block) : 0};
@@ -94,21 +93,35 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   }
 }
 
-int most_channels(const BlurParams &p) {
-  int most = 1;
-  for (int i = 0; i < p.parts; i++) most = std::max(most, p.part[i].channels);
-  return most;
-}
-
-// Cuts the frame into the tiles of reduce_kernel() and enqueues it.
-void enqueue_reduce(const PassRun &run, BlurParams p) {
-  const int pixel = most_channels(p) << p.log_factor;  // samples across a coarse one
-  p.tile_columns = kReducedSamples / pixel - 3;
-  const unsigned blocks = number_blocks(p, [&](int i) {
-    return count_blocks(p.part[i], p.coarse[i].x.count, p.tile_columns, p.coarse[i].y.count, kReducedRows);
-  });
-  const size_t bytes = sizeof(int32_t) * kReduceRows + sizeof(int16_t) * kReducedSamples * kReducedRows;
-  enqueue_whole(run, "reduce", reduce_kernel, blocks, dim3(kBlurThreads), bytes, p);
+// Fills in what only reduce_kernel() reads, cuts the frame into its tiles, and enqueues it. `dense`: of dense planes.
+void enqueue_reduce(const PassRun &run, bool dense, BlurParams p) {
+  const std::vector<int32_t> &reduce = run.pass().decimation->reduce;
+  const int factor = 1 << p.log_factor, weights = static_cast<int>(reduce.size());
+  for (int i = 0; i < 2 * 4 * 4; i++) {
+    const int g = i / 16, k = i / 4 % 4, at = factor == 2 ? 4 - 2 * k + i % 4 : (3 - k) * factor + 4 * g + i % 4;
+    const uint32_t weight = at >= 0 && at < weights ? reduce[at] : 0, first = std::min(weight, uint32_t{UINT8_MAX});
+    p.reduce_bytes[0][g][k] |= first << 8 * (i % 4);
+    p.reduce_bytes[1][g][k] |= (weight - first) << 8 * (i % 4);
+  }
+  p.words = dense;
+  p.reduce_shift = dense && p.deep ? p.sample_shift : 0;
+  p.reduce_mask = dense && p.deep ? (p.sample_mask << p.sample_shift) * 0x10001 : UINT32_MAX;
+  const auto bytes_of = [](int rows) {
+    return sizeof(int32_t) * reduce_rows_read(rows) + sizeof(int16_t) * kReducedSamples * rows;
+  };
+  const auto blocks_of = [&](int rows) {
+    p.tile_rows = rows;
+    return number_blocks(p, [&](int i) {
+      const CoarseBuffers &c = p.coarse[i];
+      return count_blocks(p.part[i], c.x.count, reduced_columns(p.log_factor, p.part[i].channels), c.y.count, rows);
+    });
+  };
+  constexpr int kStartRows = 4;  // the time that a block takes to start, in coarse rows; it reads three more, too
+  const int rows = choose_tile_height(kLeastReducedRows - 1, kLeastReducedRows, kMostReducedRows, kReduceBlocks,
+                                      bytes_of, blocks_of, [](int rows) { return rows + 3 + kStartRows; });
+  constexpr void (*kKernels[])(BlurParams) = {reduce_kernel<1>, reduce_kernel<2>, reduce_kernel<3>};
+  const unsigned blocks = blocks_of(rows);
+  enqueue_whole(run, "reduce", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), bytes_of(rows), p);
 }
 
 // Enqueues the blur along rows, or the blur down columns.
@@ -124,22 +137,24 @@ void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows)
     BlurredLines &lines = p.lines[i];
     lines.from = along_rows ? c.reduced : c.rows_blurred;
     lines.to = along_rows ? c.rows_blurred : c.blurred;
-    lines.pitch = along_rows ? c.reduced_pitch : c.pitch;
+    lines.pitch = static_cast<int32_t>(along_rows ? c.reduced_pitch : c.pitch);
     lines.to_pitch = c.pitch;
-    lines.span = along_rows ? c.x : c.y;
-    lines.first = (along_rows ? c.first_column : c.first_row) - lines.span.line.first;
+    const CoarseSpan &span = along_rows ? c.x : c.y;
+    lines.samples = span.count;
+    lines.first = (along_rows ? c.first_column : c.first_row) - span.line.first - span.first;
     lines.outputs = along_rows ? c.columns : c.rows;
     lines.count = (along_rows ? c.y.count : c.columns) * p.part[i].channels;
     return count_blocks(p.part[i], lines.count, kBlurLines, lines.outputs, kBlurTile);
   });
-  enqueue_whole(run, along_rows ? "blur_rows" : "blur_columns", blur_kernel, blocks, dim3(kBlurThreads), 0, p);
+  const auto kernel = fine ? blur_kernel<int64_t> : blur_kernel<int32_t>;
+  enqueue_whole(run, along_rows ? "blur_rows" : "blur_columns", kernel, blocks, dim3(kLineThreads), 0, p);
 }
 
 // Fills in the parameters, and enqueues the steps from samples to blurred coarse samples. The tiles of the results have
-// been cut.
-void enqueue_coarse(const PassRun &run, BlurParams &p) {
+// been cut. `dense`: of dense planes.
+void enqueue_coarse(const PassRun &run, bool dense, BlurParams &p) {
   fill_blur(run, p);
-  enqueue_reduce(run, p);
+  enqueue_reduce(run, dense, p);
   for (const bool along_rows : {true, false}) enqueue_blur(run, p, along_rows);
 }
 
@@ -158,7 +173,7 @@ static void launch_blur(const PassRun &run) {
   const unsigned blocks = cut_tiles(p, TileCorners::Multiples, [](const PartParams &part) {
     return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
   });
-  enqueue_coarse(run, p);
+  enqueue_coarse(run, true, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
@@ -182,7 +197,7 @@ void launch_blur_samples(const PassRun &run) {
   BlurParams p = {};
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
-  enqueue_coarse(run, p);
+  enqueue_coarse(run, false, p);
   enqueue(named(run, "expand_samples"), KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
 }
 

@@ -11,23 +11,63 @@
 
 #include "cuda/blur/reduce.cuh"
 #include "cuda/device/sample.cuh"
-#include "cuda/device/window_sums.cuh"
 #include "cuda/device/words.cuh"
 
 namespace cudaconv::blur {
 
-// Blurs lines along themselves: a lane blurs a line, a warp kBlurOutputs results of it.
-__global__ void __launch_bounds__(kBlurThreads) blur_kernel(const __grid_constant__ BlurLineParams p) {
+// sum_windows() of device/window_sums.cuh for kBlurOutputs windows. All values of kBlurOutputs steps are loaded at
+// once, so that the loads wait for memory together: coarse frames give each multiprocessor few warps. Up to
+// kBlurOutputs values beside the windows are loaded, too. Example, two windows of five of the values a b c d e f: abcde
+// and bcdef.
+//
+//    step 0    w0 * (a + e)    w0 * (b + f)      loaded: b c and d e (a and f were before)
+//    step 1    w1 * (b + d)    w1 * (c + e)
+//    last      w2 * c          w2 * d
+template <typename Load, typename Sum>
+__device__ inline void blur_windows(const BlurLineParams &p, Load load, Sum (&sum)[kBlurOutputs]) {
+  constexpr int kMore = kBlurOutputs - 1;
+  // For kBlurOutputs steps from step `first` on: values `first` + n, and 2 * radius - first - kMore + n.
+  int before[kBlurOutputs + kMore], behind[kBlurOutputs + kMore];
+  each<kMore>([&](int i) {
+    before[kBlurOutputs + i] = load(i);
+    behind[i] = load(2 * p.radius + 1 + i);
+  });
+#pragma unroll 1
+  for (int first = 0; first < p.radius; first += kBlurOutputs) {
+    each<kMore>([&](int i) {
+      before[i] = before[kBlurOutputs + i];
+      behind[kBlurOutputs + i] = behind[i];
+    });
+    each<kBlurOutputs>([&](int i) {
+      before[kMore + i] = load(first + kMore + i);
+      behind[kMore - i] = load(2 * p.radius - first - i);
+    });
+#pragma unroll
+    for (int u = 0; u < kBlurOutputs; u++) {
+      if (first + u >= p.radius) break;
+      each<kBlurOutputs>([&](int i) { sum[i] += Sum{p.weight[first + u]} * (before[u + i] + behind[kMore - u + i]); });
+    }
+  }
+  each<kBlurOutputs>([&](int i) { sum[i] += Sum{p.weight[p.radius]} * load(p.radius + i); });
+}
+
+// Blurs lines along themselves: a lane blurs a line, a warp kBlurOutputs results of it. Sum: holds the sums.
+template <typename Sum>
+__global__ void __launch_bounds__(kLineThreads) blur_kernel(const __grid_constant__ BlurLineParams p) {
   const Tile tile = locate_tile(p, 1);  // of lines and outputs
   const BlurredLines &lines = p.lines[tile.part.number];
   const int channels = tile.part.channels, line = tile.x0 * kBlurLines + static_cast<int>(threadIdx.x % 32);
-  const int first = (tile.y0 * (kBlurThreads / 32) + static_cast<int>(threadIdx.x / 32)) * kBlurOutputs;
+  const int first = (tile.y0 * (kLineThreads / 32) + static_cast<int>(threadIdx.x / 32)) * kBlurOutputs;
   if (line >= lines.count || first >= lines.outputs) return;
-  int64_t sum[kBlurOutputs];
-#pragma unroll
-  for (int64_t &v : sum) v = int64_t{1} << (p.shift - 1);
-  const auto load = [&](int i) { return int{lines.from[lines.at(lines.first + first - p.radius + i) + line]}; };
-  sum_windows(p.weight, p.radius, load, sum);
+  Sum sum[kBlurOutputs];
+  each<kBlurOutputs>([&](int i) { sum[i] = Sum{1} << (p.shift - 1); });
+  const int begin = lines.first + first - p.radius, last = lines.samples - 1,
+            pitch = lines.pitch * int{sizeof(int16_t)};
+  const auto *const from = reinterpret_cast<const uint8_t *>(lines.from + line);  // bytes: one instruction an address
+  const auto load = [&](int i) {
+    return int{*reinterpret_cast<const int16_t *>(from + int64_t{min(max(begin + i, 0), last)} * pitch)};
+  };
+  blur_windows(p, load, sum);
   const int64_t step = p.along_rows ? channels : lines.to_pitch;
   int16_t *to = lines.to + first * step + (p.along_rows ? line / channels * lines.to_pitch + line % channels : line);
 #pragma unroll

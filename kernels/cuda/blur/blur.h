@@ -42,8 +42,14 @@ struct BlurParams : FrameParams {
   int32_t rows_shift, columns_shift, expand_shift;
   // Not 0: sums become samples by this shift, if they include half of the divisor. 0: by round_sum().
   int32_t result_shift;
-  int32_t tile_columns;             // coarse samples of a row that a block reduces
+  int32_t tile_rows;                // coarse rows that a block reduces
   int32_t reduce[4 * kMostFactor];  // the last three are 0
+  // [t][g][k]: bytes of the weights with which four rows of samples, the first ones (g = 0) or the others (g = 1) of
+  // the D rows between two coarse rows, count for coarse row k. The weights are the sums of both t.
+  uint32_t reduce_bytes[2][2][4];
+  bool words;            // rows of the source are words of samples
+  int32_t reduce_shift;  // position of 16-bit samples in their words
+  uint32_t reduce_mask;  // their bits
   int32_t expand[kMostFactor][4];
   int32_t offset;             // see Decimation
   int32_t offset_of_results;  // the same in the sums of the last step
@@ -55,19 +61,13 @@ struct BlurParams : FrameParams {
 
 // The lines of coarse samples of a part that are blurred: rows, or columns.
 struct BlurredLines {
-  const int16_t *from;  // sample i of `span` and line n is at i * pitch + n
+  const int16_t *from;  // sample i of line n is at i * pitch + n
   int16_t *to;          // see BlurLineParams::along_rows
-  int64_t pitch, to_pitch;
-  CoarseSpan span;
-  int32_t first, outputs;  // results of a line, centred on the samples of span.line from index `first` on
+  int32_t pitch;
+  int64_t to_pitch;
+  int32_t samples;         // of a line; the ones before and behind them have the values of the first and last
+  int32_t first, outputs;  // results of a line, centred on the samples from index `first` on
   int32_t count;           // of lines
-
-  // The sample at index `index` of span.line: clamped to the line, then to the samples that exist. Samples that do
-  // not exist have weights of 0.
-  __device__ int64_t at(int index) const {
-    index = min(max(index, 0), span.line.count - 1) - span.first;
-    return min(max(index, 0), span.count - 1) * pitch;
-  }
 };
 
 // Parameters of the kernels that blur: apart, since each launch copies its parameters.
@@ -81,9 +81,20 @@ struct BlurLineParams : BlurParams {
   int32_t weight[kMostCoarseTaps / 2 + 1];  // up to the middle one
 };
 
-// Results and lines of a warp in the kernels that blur.
 constexpr int kBlurThreads = 256;
-constexpr int kBlurOutputs = 8, kBlurLines = 32;
-constexpr int kBlurTile = kBlurThreads / 32 * kBlurOutputs;  // outputs of a block, along the lines
+// Blocks of reduce_kernel(): how many a multiprocessor holds, and samples of a row and coarse rows of one.
+constexpr int kReduceBlocks = 3, kReducedSamples = 1024, kLeastReducedRows = 5, kMostReducedRows = 21;
+
+CUDACONV_HOST_DEVICE constexpr int reduced_columns(int log_factor, int channels) {
+  return kReducedSamples / (channels << log_factor) - 3;
+}
+// Rows of samples of a block, for its coarse rows and three more.
+CUDACONV_HOST_DEVICE constexpr int reduce_rows_read(int tile_rows) {
+  return (tile_rows + 3) * kMostFactor;
+}
+
+// Results and lines of a warp in the kernels that blur. Blocks are small, since a coarse frame has few lines.
+constexpr int kLineThreads = 64, kBlurOutputs = 8, kBlurLines = 32;
+constexpr int kBlurTile = kLineThreads / 32 * kBlurOutputs;  // outputs of a block, along the lines
 
 }  // namespace cudaconv::blur
