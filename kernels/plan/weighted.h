@@ -52,6 +52,9 @@ CUDACONV_HOST_DEVICE inline int alpha_at(const AlphaGrid &grid, int x, int y, At
   return (sum + n / 2) / n;
 }
 
+CUDACONV_HOST_DEVICE inline float to_float(float v) {
+  return v;
+}
 CUDACONV_HOST_DEVICE inline float to_float(uint32_t v) {
   return static_cast<float>(v);
 }

@@ -461,7 +461,7 @@ void test_quotients() {
       if (n > 255 * d) continue;
       c.name = std::to_string(n) + " / " + std::to_string(d);
       expect("means", c, 0, static_cast<int>((n + d / 2) / d * 0x01000001u + 0xff00u),
-             static_cast<int>(rounded_means({n, d * 255, 0, n}, {d, d, d, d})));
+             static_cast<int>(rounded_means<uint64_t>({n, d * 255, 0, n}, {d, d, d, d})));
     }
   }
 }

@@ -231,7 +231,7 @@ class PixelWindow {
   }
 
   __device__ uint32_t results() const {
-    return rounded_means({n_[0], n_[1], n_[2], 0}, {d_, d_, d_, d_}) << first_;
+    return rounded_means<uint64_t>({n_[0], n_[1], n_[2], 0}, {d_, d_, d_, d_}) << first_;
   }
 
  private:

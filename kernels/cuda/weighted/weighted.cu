@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 
@@ -64,14 +65,17 @@ void fill_colours(const PassQuery &query, WeightedParams<Uint128> &p) {
     }
 }
 
-template <typename Sum>
+template <typename Sum, typename RowSum>
 KernelLaunch<WeightedParams<Sum>> choose_tiles(const PassQuery &query, WeightedParams<Sum> &p) {
   fill_weighted(query, p);
   const unsigned blocks = cut_tiles(p, kWeightedWidth, kWeightedHeight);
-  const size_t row_bytes = (product_pitch(p.radius_x) * sizeof(uint32_t) + kRowSumPitch * sizeof(Sum)) * kWeightedSlots;
-  p.batch = 32;
-  while (p.batch > 1 && p.batch * row_bytes > current_limits().block_bytes / 2) p.batch /= 2;
-  return {weighted_kernel<Sum>, blocks, dim3(kWeightedThreads), p.batch * row_bytes};
+  const size_t row_bytes =
+      (product_pitch(p.radius_x) * sizeof(uint32_t) + kRowSumPitch * sizeof(RowSum)) * kWeightedSlots;
+  // All rows at once, or half of them, a quarter, ..., so that several blocks fit a multiprocessor.
+  p.batch = kWeightedHeight + 2 * p.radius_y;
+  const size_t most_bytes = current_limits().multiprocessor_bytes / kWeightedBlocks<Sum, RowSum> - kReservedBytes;
+  while (p.batch > 1 && p.batch * row_bytes > most_bytes) p.batch = (p.batch + 1) / 2;
+  return {weighted_kernel<Sum, RowSum>, blocks, dim3(kWeightedThreads), p.batch * row_bytes};
 }
 
 }  // namespace
@@ -79,8 +83,16 @@ KernelLaunch<WeightedParams<Sum>> choose_tiles(const PassQuery &query, WeightedP
 Prepared prepare_weighted(const PassQuery &query) {
   const Pass &pass = query.pass();
   if (pass.op != Op::WeightedMean || !pass.separable()) return {};
-  if (pass.sum_bits > 63) return prepare_chosen<WeightedParams<Uint128>>(query, choose_tiles);
-  return prepare_chosen<WeightedParams<uint64_t>>(query, choose_tiles);
+  const auto prepare = [&](auto sum, auto row_sum) {
+    using Sum = decltype(sum);
+    return prepare_chosen<WeightedParams<Sum>>(query, choose_tiles<Sum, decltype(row_sum)>);
+  };
+  const bool words = query.is_dense(Container::U8) && query.plan.layout.plane[0].channels == 4 &&
+                     is_mean(pass.sum_gain, pass.rounding[0][0]);
+  if (pass.sum_bits > 63) return prepare(Uint128{}, Uint128{});
+  if (words && pass.sum_bits <= 24) return prepare(float{}, float{});
+  if (words && sum_of(pass.mask[0].row) * 255 * 255 <= UINT32_MAX) return prepare(uint64_t{}, uint32_t{});
+  return prepare(uint64_t{}, uint64_t{});
 }
 
 void launch_weighted_samples(const PassRun &run) {

@@ -14,9 +14,12 @@
 // Example, a 3x3 mask of RGBA: a tile has 66 rows of 34 pixels, halo included. A pixel with red 200 and alpha 100 is
 // stored as four numbers: 20000 in slot 0 for red, two more colours, and 100 in slot 3 for alpha.
 //
-// Both kernels take any frame.
+// Both kernels take any frame. Means of pixels of four bytes have faster instances: pixels are read and written as
+// words, row sums take 32 bits, and where window sums have at most 24 bits, all is done in single precision, which is
+// exact.
 #pragma once
 
+#include "cuda/device/rounded_means.cuh"
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
@@ -36,10 +39,11 @@ struct AlphaParams : FrameParams {
   int32_t width, height, radius_x, radius_y;  // of the window
 };
 
-// Sum: the type of sums of windows, uint64_t or Uint128.
+// Sum: the type of sums of windows, float, uint64_t or Uint128.
 template <typename Sum>
 struct WeightedParams : AlphaParams {
-  using Weight = std::conditional_t<sizeof(Sum) == 8, uint32_t, uint64_t>;
+  using Weight =
+      std::conditional_t<std::is_same_v<Sum, float>, float, std::conditional_t<sizeof(Sum) == 8, uint32_t, uint64_t>>;
   bool separable, is_bilateral;
   // Bilaterals of RGB: the table of the colours, and, by part, where the colours of its pixels are.
   bool is_rgb;
@@ -96,6 +100,11 @@ class WeightedReader {
     if (x < 0 || y < 0) return holder_.channel[p_.alpha_channel].border_value;
     return static_cast<uint32_t>(
         alpha_at(own_.grid, x, y, [&](int column, int row) { return alpha_.at(column, row); }));
+  }
+  // A pixel of four bytes.
+  __device__ uint32_t word(int x, int y) const {
+    if (x < 0 || y < 0) return part_.border_word[0];
+    return *reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch + 4 * x);
   }
   __device__ uint32_t sample(int x, int y, int c) const { return sample(part_, x, y, c); }
   // From another part of the same size.
@@ -185,13 +194,20 @@ struct alignas(16) WeightedSlots {
   T value[kWeightedSlots];
 };
 
+// Sums along rows have 32 bits only for pixels of four bytes, and for means without gain or bias.
+template <typename RowSum>
+constexpr bool kInWords = sizeof(RowSum) == 4;
+
 // A thread's work in the kernel for tiles.
-template <typename Sum>
+template <typename Sum, typename RowSum>
 class WeightedTile {
   static constexpr int kSlots = kWeightedSlots;
+  static constexpr int kLoads = 5;  // of a thread before it uses the first
+  static constexpr bool kWords = kInWords<RowSum>;
   using Weight = typename WeightedParams<Sum>::Weight;
-  using Products = WeightedSlots<uint32_t>;
-  using RowSums = WeightedSlots<Sum>;
+  using Product = std::conditional_t<kWords, RowSum, uint32_t>;
+  using Products = WeightedSlots<Product>;
+  using RowSums = WeightedSlots<RowSum>;
 
  public:
   __device__ WeightedTile(const WeightedParams<Sum> &p, const Tile &tile)
@@ -213,7 +229,7 @@ class WeightedTile {
       Sum sum[kColumnPixels][kSlots] = {};
       bool others = false;
       if (part_.has_filtered) add_up(weighted, sum);
-#pragma unroll 1
+#pragma unroll(kWords ? kColumnPixels : 1)
       for (int r = 0; r < kColumnPixels; r++) {
         const int x = x0_ + lane_, y = y0_ + warp_ * kColumnPixels + r;
         if (x >= part_.width || y >= part_.height) break;
@@ -225,10 +241,12 @@ class WeightedTile {
           for (int i = 1; i < kColumnPixels; i++) pixel[s] = i == r ? sum[i][s] : pixel[s];
         }
         const Sum weight = pick(pixel, slot_);
-        if ((weight != 0) == weighted)
-          write(x, y, pixel, weight);
-        else
+        if ((weight != 0) != weighted)
           others = true;
+        else if constexpr (kWords)
+          write_word(x, y, pixel, weight);
+        else
+          write(x, y, pixel, weight);
       }
       if (!__syncthreads_or(others)) break;
     }
@@ -236,8 +254,9 @@ class WeightedTile {
 
  private:
   // The sum in a slot. It is found by comparisons, because an index would put the sums into local memory.
-  __device__ static Sum pick(const Sum (&sum)[kSlots], int slot) {
-    Sum v = sum[0];
+  template <typename T>
+  __device__ static T pick(const T (&sum)[kSlots], int slot) {
+    T v = sum[0];
 #pragma unroll
     for (int s = 1; s < kSlots; s++) v = s == slot ? sum[s] : v;
     return v;
@@ -249,7 +268,10 @@ class WeightedTile {
     for (int first = 0; first < rows; first += p_.batch) {
       const int count = min(p_.batch, rows - first);
       __syncthreads();  // the previous batch has been read
-      load(first, count, weighted);
+      if constexpr (kWords)
+        load_words(first, count, weighted);
+      else
+        load(first, count, weighted);
       __syncthreads();
       add_rows(count);
       __syncthreads();
@@ -269,6 +291,38 @@ class WeightedTile {
     }
   }
 
+  __device__ void load_words(int first, int count, bool weighted) {
+    const int columns = kWeightedWidth + 2 * p_.radius_x, pixels = count * columns;
+    const int left = x0_ - p_.radius_x, top = y0_ - p_.radius_y + first;
+    const bool inside = left >= 0 && top >= 0 && left + columns <= part_.width && top + count <= part_.height;
+    const uint32_t reciprocal = 0xffffffffu / static_cast<uint32_t>(columns) + 1;
+#pragma unroll 1
+    for (int begin = static_cast<int>(threadIdx.x); begin < pixels; begin += kLoads * kWeightedThreads) {
+      uint32_t word[kLoads] = {};
+      int row[kLoads] = {};
+      each<kLoads>([&](int k) {
+        const int i = begin + k * kWeightedThreads;
+        row[k] = static_cast<int>(high_product(static_cast<uint32_t>(i), reciprocal));
+        const int x = left + i - row[k] * columns, y = top + row[k];
+        if (i < pixels) word[k] = reader_.word(inside ? x : reader_.column(x), inside ? y : reader_.row(y));
+      });
+      each<kLoads>([&](int k) {
+        const int i = begin + k * kWeightedThreads;  // rows have one place more than pixels, see product_pitch()
+        if (i < pixels) products_[i + row[k]] = multiply(word[k], weighted);
+      });
+    }
+  }
+
+  __device__ Products multiply(uint32_t word, bool weighted) const {
+    const auto byte = [&](int s) { return static_cast<Product>(word >> 8 * s & 0xff); };
+    Product sample[kSlots];
+    each<kSlots>([&](int s) { sample[s] = byte(s); });
+    const Product weight = weighted ? pick(sample, slot_) : 1;
+    Products to;
+    each<kSlots>([&](int s) { to.value[s] = s == slot_ ? sample[s] : sample[s] * weight; });
+    return to;
+  }
+
   __device__ Products multiply(int x, int y, bool weighted) const {
     const uint32_t alpha = reader_.alpha(x, y), weight = weighted ? alpha : 1;
     Products to;
@@ -279,16 +333,16 @@ class WeightedTile {
         v = alpha;
       else if (s < part_.channels)
         v = weight * reader_.sample(x, y, s);
-      to.value[s] = v;
+      to.value[s] = static_cast<Product>(v);
     }
     return to;
   }
 
-  // Sums the rows of a batch, a lane each.
+  // Sums the rows of a batch, a lane each. If there are fewer rows than lanes, a warp does several groups of windows.
   __device__ void add_rows(int count) {
-    const int x = warp_ * kRowPixels;
 #pragma unroll 1
-    for (int b = lane_; b < count; b += 32) {
+    for (int i = static_cast<int>(threadIdx.x); i < count * kWeightedWarps; i += kWeightedThreads) {
+      const int b = i % count, x = i / count * kRowPixels;
       RowSums sum[kRowPixels] = {};
       const Products *from = products_ + b * product_pitch(p_.radius_x) + x;
       Weight weight[kRowPixels] = {};
@@ -299,7 +353,7 @@ class WeightedTile {
         weight[0] = p_.weight[kRowZeros + i];
         const Products v = *from++;
         each<kSlots, kRowPixels>(
-            [&](int s, int k) { sum[k].value[s] += Sum{v.value[s]} * static_cast<Sum>(weight[k]); });
+            [&](int s, int k) { sum[k].value[s] += RowSum{v.value[s]} * static_cast<RowSum>(weight[k]); });
       }
 #pragma unroll
       for (int k = 0; k < kRowPixels; k++) row_sums_[b * kRowSumPitch + x + k] = sum[k];
@@ -311,14 +365,17 @@ class WeightedTile {
     const Weight *const weight = p_.weight + p_.width + 2 * kRowZeros + kColumnZeros;
     const int top = warp_ * kColumnPixels;
     const int begin = max(top - first, 0), end = min(top + kColumnPixels + 2 * p_.radius_y - first, count);
-#pragma unroll 1
+    if (begin >= end) return;
+    Weight factor[kColumnPixels];
+    each<kColumnPixels - 1>([&](int r) { factor[r] = weight[first + begin - top - 1 - r]; });
+#pragma unroll(kWords ? 4 : 1)
     for (int b = begin; b < end; b++) {
       const RowSums v = row_sums_[b * kRowSumPitch + lane_];
 #pragma unroll
-      for (int r = 0; r < kColumnPixels; r++) {
-        const Sum factor = weight[first + b - top - r];
+      for (int r = kColumnPixels - 1; r >= 0; r--) {
+        factor[r] = kWords && r ? factor[r - 1] : weight[first + b - top - r];
 #pragma unroll
-        for (int s = 0; s < kSlots; s++) sum[r][s] += factor * v.value[s];
+        for (int s = 0; s < kSlots; s++) sum[r][s] += Sum{factor[r]} * v.value[s];
       }
     }
   }
@@ -337,6 +394,18 @@ class WeightedTile {
     }
   }
 
+  // The same for pixels of four bytes. Kept ones are put back later.
+  __device__ void write_word(int x, int y, const Sum (&sum)[kSlots], Sum weight) const {
+    const Sum of_colours = weight == 0 ? p_.all : weight;
+    Sum d[kSlots];
+    each<kSlots>([&](int s) { d[s] = s == slot_ ? p_.all : of_colours; });
+    uint32_t word = rounded_means(sum, d);
+    if (part_.has_unfiltered)
+      word =
+          blend_channels(part_, word, *reinterpret_cast<const uint32_t *>(part_.copy + y * part_.copy_pitch + 4 * x));
+    *reinterpret_cast<uint32_t *>(part_.target + y * part_.target_pitch + 4 * x) = word;
+  }
+
   const WeightedParams<Sum> &p_;
   const PartParams &part_;
   const WeightedReader reader_;
@@ -346,10 +415,15 @@ class WeightedTile {
   Products *const products_;
 };
 
-template <typename Sum>
-__global__ void __launch_bounds__(kWeightedThreads, 1) weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
+// Blocks of a multiprocessor at the same time.
+template <typename Sum, typename RowSum>
+constexpr int kWeightedBlocks = kInWords<RowSum> ? sizeof(Sum) == 4 ? 3 : 2 : 1;
+
+template <typename Sum, typename RowSum>
+__global__ void __launch_bounds__(kWeightedThreads, (kWeightedBlocks<Sum, RowSum>))
+    weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
   const Tile tile = locate_tile(p, kWeightedHeight);
-  WeightedTile<Sum>(p, tile).run();
+  WeightedTile<Sum, RowSum>(p, tile).run();
 }
 
 }  // namespace cudaconv::weighted
