@@ -248,6 +248,40 @@ void test_graphs() {
   }
 }
 
+// Copies within the device write the bytes of their rectangles alone, also where rows go from bottom to top, and where
+// they begin at odd addresses, for which no kernel is made.
+void test_copies_on_the_device() {
+  constexpr int kPitch = 96, kRows = 70;
+  constexpr size_t kBytes = kPitch * kRows;
+  const Stream stream;
+  LaunchGraph launches(stream.get());
+  DeviceBuffer memory[2];
+  for (DeviceBuffer &buffer : memory) buffer.reserve(kBytes);
+  Random random(1);
+  for (const bool upward : {false, true})
+    for (const size_t begin : {16u, 17u}) {
+      std::vector<uint8_t> source(kBytes), target(kBytes), got(kBytes);
+      for (std::vector<uint8_t> *bytes : {&source, &target})
+        for (uint8_t &byte : *bytes) byte = static_cast<uint8_t>(random());
+      check(cudaMemcpy(memory[0].data(), source.data(), kBytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+      check(cudaMemcpy(memory[1].data(), target.data(), kBytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+      FrameView from, to;
+      from.plane[0] = {memory[0].data() + (upward ? kBytes - kPitch : 0), upward ? -kPitch : kPitch};
+      to.plane[0] = {memory[1].data(), kPitch};
+      const CopyRect rects[] = {{0, begin, 37, 3, kRows}, {0, 64, 16, 0, 1}};
+      launches.begin(true);
+      copy_on_device({rects[0], rects[1]}, from, to, launches);
+      launches.enqueue();
+      check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+      check(cudaMemcpy(got.data(), memory[1].data(), kBytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+      for (const CopyRect &r : rects)
+        for (int y = r.y0; y < r.y1; y++)
+          std::memcpy(&target[y * kPitch + r.begin], &source[(upward ? kRows - 1 - y : y) * kPitch + r.begin],
+                      r.length);
+      expect(got == target, "a copy on the device from byte " + std::to_string(begin) + (upward ? ", upward" : ""));
+    }
+}
+
 // When memory runs out, even at the end of submit(), nothing of the frame is in flight. The list of frames in flight
 // allocates last, for one frame of many.
 void test_memory_runs_out(Backend &backend) {
@@ -499,6 +533,7 @@ int run() {
   test_chosen_once();
   test_failures(*backend);
   test_graphs();
+  test_copies_on_the_device();
   test_memory_runs_out(*backend);
   test_selections();
   test_cancelled_regions();
