@@ -66,10 +66,11 @@ BlockCount count_blocks(const PartParams &part, int columns, int of_block, int r
   return {pieces_of(columns, of_block), part.has_filtered ? pieces_of(rows, rows_of_block) : 0};
 }
 
-// Fills in all parameters but the frame, the tiles of the results, and the blur of an axis.
-void fill_blur(const PassRun &run, BlurParams &p) {
-  const Decimation &decimation = *run.pass().decimation;
-  const PlaneLayout &plane = run.plan.layout.plane[0];
+// Fills in all parameters but the frame, the tiles of the results, and the blur of an axis. `memory`: coarse_bytes() in
+// device memory.
+void fill_blur(const PassQuery &query, int16_t *memory, BlurParams &p) {
+  const Decimation &decimation = *query.pass().decimation;
+  const PlaneLayout &plane = query.plan.layout.plane[0];
   p.log_factor = decimation.log_factor;
   p.rows_shift = decimation.reduce_rows_shift();
   p.columns_shift = decimation.reduce_columns_shift();
@@ -85,16 +86,37 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   p.deep = plane.container == Container::U16;
   for (int phase = 0; phase < decimation.factor(); phase++)
     std::copy(decimation.expand[phase].begin(), decimation.expand[phase].end(), p.expand[phase]);
-  auto *memory = static_cast<int16_t *>(run.buffers.scratch);
   for (int i = 0; i < p.parts; i++) {
-    const CoarseSize size(run.plan, run.pass(), i);
-    fill_coarse(run.pass(), size, tiled_bounds(p.part[i], p.host[i]), memory, p.coarse[i]);
-    memory += size.all();
+    const CoarseSize size(query.plan, query.pass(), i);
+    fill_coarse(query.pass(), size, tiled_bounds(p.part[i], p.host[i]), memory, p.coarse[i]);
+    if (memory) memory += size.all();
   }
 }
 
-// Fills in what only reduce_kernel() reads, cuts the frame into its tiles, and enqueues it. `dense`: of dense planes.
-void enqueue_reduce(const PassRun &run, bool dense, BlurParams p) {
+// Shared memory of a block of reduce_kernel() that makes `rows` coarse rows.
+size_t reduce_bytes(int rows) {
+  return sizeof(int32_t) * reduce_rows_read(rows) + sizeof(int16_t) * kReducedSamples * rows;
+}
+
+// Cuts the frame into the tiles of these blocks, and returns how many there are.
+unsigned cut_reduce_tiles(BlurParams &p, int rows) {
+  p.tile_rows = rows;
+  return number_blocks(p, [&](int i) {
+    const CoarseBuffers &c = p.coarse[i];
+    return count_blocks(p.part[i], c.x.count, reduced_columns(p.log_factor, p.part[i].channels), c.y.count, rows);
+  });
+}
+
+// The coarse rows of a block with which reduce_kernel() takes the least time for the frame.
+int choose_reduced_rows(BlurParams p) {
+  constexpr int kStartRows = 4;  // the time that a block takes to start, in coarse rows; it reads three more, too
+  return choose_tile_height(
+      kLeastReducedRows - 1, kLeastReducedRows, kMostReducedRows, kReduceBlocks, reduce_bytes,
+      [&](int rows) { return cut_reduce_tiles(p, rows); }, [](int rows) { return rows + 3 + kStartRows; });
+}
+
+// Fills in what only reduce_kernel() reads, and enqueues it. `dense`: of dense planes.
+void enqueue_reduce(const PassRun &run, bool dense, int rows, BlurParams p) {
   const std::vector<int32_t> &reduce = run.pass().decimation->reduce;
   const int factor = 1 << p.log_factor, weights = static_cast<int>(reduce.size());
   for (int i = 0; i < 2 * 4 * 4; i++) {
@@ -106,22 +128,9 @@ void enqueue_reduce(const PassRun &run, bool dense, BlurParams p) {
   p.words = dense;
   p.reduce_shift = dense && p.deep ? p.sample_shift : 0;
   p.reduce_mask = dense && p.deep ? (p.sample_mask << p.sample_shift) * 0x10001 : UINT32_MAX;
-  const auto bytes_of = [](int rows) {
-    return sizeof(int32_t) * reduce_rows_read(rows) + sizeof(int16_t) * kReducedSamples * rows;
-  };
-  const auto blocks_of = [&](int rows) {
-    p.tile_rows = rows;
-    return number_blocks(p, [&](int i) {
-      const CoarseBuffers &c = p.coarse[i];
-      return count_blocks(p.part[i], c.x.count, reduced_columns(p.log_factor, p.part[i].channels), c.y.count, rows);
-    });
-  };
-  constexpr int kStartRows = 4;  // the time that a block takes to start, in coarse rows; it reads three more, too
-  const int rows = choose_tile_height(kLeastReducedRows - 1, kLeastReducedRows, kMostReducedRows, kReduceBlocks,
-                                      bytes_of, blocks_of, [](int rows) { return rows + 3 + kStartRows; });
   constexpr void (*kKernels[])(BlurParams) = {reduce_kernel<1>, reduce_kernel<2>, reduce_kernel<3>};
-  const unsigned blocks = blocks_of(rows);
-  enqueue_whole(run, "reduce", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), bytes_of(rows), p);
+  const unsigned blocks = cut_reduce_tiles(p, rows);
+  enqueue_whole(run, "reduce", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), reduce_bytes(rows), p);
 }
 
 // Enqueues the blur along rows, or the blur down columns.
@@ -151,11 +160,18 @@ void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows)
 }
 
 // Fills in the parameters, and enqueues the steps from samples to blurred coarse samples. The tiles of the results have
-// been cut. `dense`: of dense planes.
-void enqueue_coarse(const PassRun &run, bool dense, BlurParams &p) {
-  fill_blur(run, p);
-  enqueue_reduce(run, dense, p);
+// been cut. `dense`: of dense planes. `rows`: see choose_reduced_rows(); 0: chooses them.
+void enqueue_coarse(const PassRun &run, bool dense, int rows, BlurParams &p) {
+  fill_blur(run, static_cast<int16_t *>(run.buffers.scratch), p);
+  enqueue_reduce(run, dense, rows ? rows : choose_reduced_rows(p), p);
   for (const bool along_rows : {true, false}) enqueue_blur(run, p, along_rows);
+}
+
+// Cuts the frame into the tiles of expand_kernel(), and returns how many there are.
+unsigned cut_results(BlurParams &p) {
+  return cut_tiles(p, TileCorners::Multiples, [](const PartParams &part) {
+    return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
+  });
 }
 
 }  // namespace
@@ -167,13 +183,11 @@ size_t coarse_bytes(const Plan &plan, const Pass &pass) {
   return static_cast<size_t>(samples) * sizeof(int16_t);
 }
 
-static void launch_blur(const PassRun &run) {
+static void launch_blur(const PassRun &run, int rows) {
   BlurParams p = {};
   fill_frame(run, p);
-  const unsigned blocks = cut_tiles(p, TileCorners::Multiples, [](const PartParams &part) {
-    return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
-  });
-  enqueue_coarse(run, true, p);
+  const unsigned blocks = cut_results(p);
+  enqueue_coarse(run, true, rows, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
@@ -190,14 +204,19 @@ Prepared prepare_blur(const PassQuery &query) {
   if (pass.op != Op::Blur || pass.copy_source != pass.source || !layout.uniform_dense() ||
       (layout.plane[0].container != Container::U8 && !query.is_dense(Container::U16)))
     return {};
-  return {1, launch_blur, coarse_bytes(query.plan, pass)};
+  BlurParams p = {};
+  fill_frame(query, p);
+  cut_results(p);
+  fill_blur(query, nullptr, p);
+  return {1, [rows = choose_reduced_rows(p)](const PassRun &run) { launch_blur(run, rows); },
+          coarse_bytes(query.plan, pass)};
 }
 
 void launch_blur_samples(const PassRun &run) {
   BlurParams p = {};
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
-  enqueue_coarse(run, false, p);
+  enqueue_coarse(run, false, 0, p);
   enqueue(named(run, "expand_samples"), KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
 }
 
