@@ -15,10 +15,11 @@
 
 namespace cudaconv::blur {
 
-// sum_windows() of device/window_sums.cuh for kBlurOutputs windows. All values of kBlurOutputs steps are loaded at
-// once, so that the loads wait for memory together: coarse frames give each multiprocessor few warps. Up to
-// kBlurOutputs values beside the windows are loaded, too. Example, two windows of five of the values a b c d e f: abcde
-// and bcdef.
+// Sums of kBlurOutputs neighbouring windows with symmetric weights: load(i) returns value i, and sum[i] is of values i
+// to i + 2 * radius. A step multiplies the sum of two values that are equally far from the middle. All values of
+// kBlurOutputs steps are loaded at once, so that the loads wait for memory together: coarse frames give each
+// multiprocessor few warps. Up to kBlurOutputs values beside the windows are loaded, too. Example, two windows of five
+// of the values a b c d e f: abcde and bcdef.
 //
 //    step 0    w0 * (a + e)    w0 * (b + f)      loaded: b c and d e (a and f were before)
 //    step 1    w1 * (b + d)    w1 * (c + e)
