@@ -373,8 +373,8 @@ class CudaBackend : public Backend {
 
   using Launches = std::vector<std::function<void()>>;
 
-  // The launches of all stages. Where there are several groups, all read a copy of the frame as it is before the stage,
-  // and each is put in place over the ones before it.
+  // The launches of all stages. Several groups read a copy of the frame as it is before the stage. Each is put in place
+  // over the ones before it.
   Launches launches_of(Slot &slot, const RegionJob &job, const FrameView &frame) {
     const Plan &first = job.groups[0].prepared->filter();
     for (const Group &group : job.groups) reserve_scratch(*group.prepared);

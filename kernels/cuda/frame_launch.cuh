@@ -29,7 +29,7 @@ void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params..
   enqueue(name, kernel, dim3(blocks), threads, shared_bytes, *run.launches, args...);
 }
 
-// Enqueues a launch on the tiles that the parameters describe: all, or those of the areas. Throws Error{Device}.
+// Enqueues a launch on all tiles that the parameters describe, or on those of the areas. Throws Error{Device}.
 template <typename Params, typename... Args>
 void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, Params p, const Args &...args) {
   const unsigned blocks = p.host[0].area ? cut_areas(p) : launch_as.blocks;

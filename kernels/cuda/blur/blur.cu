@@ -42,11 +42,12 @@ CoarseSpan span_of(const CoarseLine &line, int first, int last) {
   return {line, begin, line.index(last) + 1 - begin};
 }
 
-// Fills in where the coarse samples are from which the pixels of `bounds` are made. `memory` is the part's.
+// Fills in where the coarse samples are from which the pixels of `bounds` are made. `memory`: the part's; nullptr:
+// not known yet.
 void fill_coarse(const Pass &pass, const CoarseSize &size, const PixelRect &bounds, int16_t *memory,
                  CoarseBuffers &coarse) {
   coarse.reduced = coarse.blurred = memory;
-  coarse.rows_blurred = memory + size.first();
+  coarse.rows_blurred = memory ? memory + size.first() : nullptr;
   coarse.reduced_pitch = size.reduced_pitch;
   coarse.pitch = size.pitch;
   if (bounds.empty()) return;
@@ -67,7 +68,7 @@ BlockCount count_blocks(const PartParams &part, int columns, int of_block, int r
 }
 
 // Fills in all parameters but the frame, the tiles of the results, and the blur of an axis. `memory`: coarse_bytes() in
-// device memory.
+// device memory; nullptr: not known yet.
 void fill_blur(const PassQuery &query, int16_t *memory, BlurParams &p) {
   const Decimation &decimation = *query.pass().decimation;
   const PlaneLayout &plane = query.plan.layout.plane[0];

@@ -44,8 +44,8 @@ struct BlurParams : FrameParams {
   int32_t result_shift;
   int32_t tile_rows;                // coarse rows that a block reduces
   int32_t reduce[4 * kMostFactor];  // the last three are 0
-  // [t][g][k]: bytes of the weights with which four rows of samples, the first ones (g = 0) or the others (g = 1) of
-  // the D rows between two coarse rows, count for coarse row k. The weights are the sums of both t.
+  // [t][g][k]: four weights, a byte each, for coarse row k. They are for four of the D rows of samples between two
+  // coarse rows: the first ones (g = 0) or the others (g = 1). A weight is the sum of its bytes in both t.
   uint32_t reduce_bytes[2][2][4];
   bool words;            // rows of the source are words of samples
   int32_t reduce_shift;  // position of 16-bit samples in their words

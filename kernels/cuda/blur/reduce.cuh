@@ -22,7 +22,8 @@
 
 namespace cudaconv::blur {
 
-// The same word of each row of the source: kSamples samples. Those outside the frame are made by the border mode.
+// The same word of each row of the source: kSamples samples. The border mode makes
+// samples outside the frame.
 template <int kSamples>
 class SampleWord {
  public:
