@@ -5,11 +5,14 @@
 // look up a row of the cell, and leave a bit for each of its pixels in shared memory.
 //
 // Threads copy vectors of 16 bytes where rows begin at multiples of these, else container by container. Example, RGBA:
-// a row of a cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors. Pixels that
-// fade follow one by one: each container of the frame is read, blended and written.
+// a row of a cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors. Then pixels
+// that fade are blended word by word, or container by container. Their shares are looked up first, a byte for each
+// pixel of the cell in shared memory.
 //
 // fetch_kernel copies the lists from pinned host memory to the device.
 #include "cuda/regions/put_in_place.h"
+
+#include <algorithm>
 
 #include "cuda/launch.cuh"
 #include "cuda/launch_params.h"
@@ -23,7 +26,7 @@ constexpr int kThreads = 128, kMinBlocks = 10, kCell = 32;
 
 struct PlacedPart {
   PlaneView from, to;
-  int32_t vector_bytes;  // bytes of a pixel if it is copied by vectors, else 0
+  int32_t vector_bytes;  // bytes of a pixel if it is copied by vectors, else 0; then all its samples are alike
   int32_t container_bytes, containers, step, first;
   uint8_t offset[kMaxChannels];
   // The lists of RegionRows; `row` is nullptr if all pixels of the rectangles are selected, `first_share` if none
@@ -72,9 +75,11 @@ __device__ inline uint32_t columns_of_cell(int x0, int x1) {
   return (x1 < kCell ? 1u << x1 : 0) - (1u << x0);
 }
 
-// By row of the cell: a bit for each pixel to copy, and for each that fades, and the first run that reaches the cell.
+// By row of the cell: a bit for each pixel to copy, and for each that fades, the first run that reaches the cell, and
+// the shares of pixels that fade.
 struct CellRows {
   uint32_t copied[kCell], faded[kCell], run[kCell];
+  uint8_t share[kCell][kCell];
 };
 
 // Fills in a row. Returns whether any of its pixels is selected.
@@ -102,6 +107,25 @@ __device__ inline bool look_up(const PlacedPart &part, const PlacedCell &cell, i
   rows.faded[y] = faded;
   rows.run[y] = first;
   return copied | faded;
+}
+
+// Looks up the shares of the pixels that fade. The loads of a thread are under way together.
+__device__ inline void look_up_shares(const PlacedPart &part, const PlacedCell &cell, CellRows &rows) {
+  constexpr int kPixels = kCell * kCell / kThreads;  // of a thread
+  uint32_t at[kPixels];
+  const int x = static_cast<int>(threadIdx.x) % kCell, first_row = static_cast<int>(threadIdx.x) / kCell;
+#pragma unroll
+  for (int k = 0; k < kPixels; k++) {
+    const int y = first_row + k * (kThreads / kCell);
+    at[k] = RegionRows::kNone;
+    if (!(rows.faded[y] >> x & 1)) continue;
+    uint32_t r = rows.run[y];
+    while (part.run[r].end <= cell.x + x) r++;
+    at[k] = part.first_share[r] + static_cast<uint32_t>(cell.x + x - part.run[r].begin);
+  }
+#pragma unroll
+  for (int k = 0; k < kPixels; k++)
+    if (at[k] != RegionRows::kNone) rows.share[first_row + k * (kThreads / kCell)][x] = __ldg(part.share + at[k]);
 }
 
 // Stores the selected bytes of a vector. `pixels`: a bit for each pixel that has bytes in the vector; the first pixel
@@ -153,6 +177,46 @@ __device__ inline void place_vectors(const PlacedPart &part, const PlacedCell &c
       *reinterpret_cast<uint4 *>(target) = vector[k];
     else if (pixels[k])
       place_bytes<kPixelBytes>(vector[k], target, pixels[k], byte % kPixelBytes);
+  }
+}
+
+// Blends the samples of a word, which begins `before` bytes behind the start of a pixel. `pixels` and `share` begin
+// with that pixel; pixels without a bit keep the original. Other bits come from the result.
+template <int kPixelBytes, int kContainerBytes>
+__device__ inline uint32_t fade_word(const PlacedPart &part, uint32_t filtered, uint32_t original, uint32_t pixels,
+                                     const uint8_t *share, int before) {
+  uint32_t word = original;
+#pragma unroll
+  for (int b = 0; b < 4; b += kContainerBytes) {
+    const int pixel = (before + b) / kPixelBytes, shift = kContainerBytes == 1 ? 8 * b : part.shift[0] + 8 * b;
+    const uint32_t container = (kContainerBytes == 1 ? 0xffu : 0xffffu) << 8 * b;
+    const uint32_t field = kContainerBytes == 1 ? container : part.mask[0] << 8 * b;
+    if (!(pixels >> pixel & 1)) continue;
+    const uint32_t sample = faded<uint32_t>((filtered & field) >> shift, (original & field) >> shift, share[pixel])
+                            << shift;
+    word = (word & ~container) | (filtered & container & ~field) | sample;
+  }
+  return word;
+}
+
+// Blends the pixels that fade, word by word. Other pixels of a word have their values already.
+template <int kPixelBytes>
+__device__ inline void fade_words(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
+  constexpr int kWords = kCell * kPixelBytes / 4;  // of a row
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < kCell * kWords; i += kThreads) {
+    const int y = i / kWords, byte = i % kWords * 4, first = byte / kPixelBytes, before = byte % kPixelBytes;
+    const uint32_t pixels = rows.faded[y] >> first & ((2u << (before + 3) / kPixelBytes) - 1);
+    if (!pixels) continue;
+    const int64_t row = int64_t{cell.y} + y, column = int64_t{cell.x} * kPixelBytes + byte;
+    const uint8_t *const share = &rows.share[y][first];
+    auto *const to = reinterpret_cast<uint32_t *>(part.to.data + row * part.to.pitch + column);
+    const uint32_t filtered =
+        __ldg(reinterpret_cast<const uint32_t *>(part.from.data + row * part.from.pitch + column));
+    if (kPixelBytes % 2 || part.container_bytes == 1)
+      *to = fade_word<kPixelBytes, 1>(part, filtered, *to, pixels, share, before);
+    else
+      *to = fade_word<kPixelBytes, 2>(part, filtered, *to, pixels, share, before);
   }
 }
 
@@ -213,21 +277,30 @@ __device__ inline void fade_containers(const PlacedPart &part, const PlacedCell 
   each_container(
       part, cell, [&](int row) { return rows.faded[row]; },
       [&](int row, int x, int c, const uint8_t *from, uint8_t *to) {
-        uint32_t r = rows.run[row];
-        while (part.run[r].end <= cell.x + x) r++;
-        const uint32_t share = part.share[part.first_share[r] + (cell.x + x - part.run[r].begin)];
-        store_container(part, fade_container(part, c, load_container(part, from), load_container(part, to), share), to);
+        const uint32_t word =
+            fade_container(part, c, load_container(part, from), load_container(part, to), rows.share[row][x]);
+        store_container(part, word, to);
       });
 }
 
-__device__ inline void copy_pixels(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
-  if (part.vector_bytes == 1) return place_vectors<1>(part, cell, rows);
-  if (part.vector_bytes == 2) return place_vectors<2>(part, cell, rows);
-  if (part.vector_bytes == 3) return place_vectors<3>(part, cell, rows);
-  if (part.vector_bytes == 4) return place_vectors<4>(part, cell, rows);
-  if (part.vector_bytes == 6) return place_vectors<6>(part, cell, rows);
-  if (part.vector_bytes == 8) return place_vectors<8>(part, cell, rows);
+// Copies the pixels of a cell, then blends those that fade.
+template <int kPixelBytes>
+__device__ inline void put_vectors(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
+  place_vectors<kPixelBytes>(part, cell, rows);
+  if (!part.first_share) return;
+  __syncthreads();
+  fade_words<kPixelBytes>(part, cell, rows);
+}
+
+__device__ inline void put_pixels(const PlacedPart &part, const PlacedCell &cell, const CellRows &rows) {
+  if (part.vector_bytes == 1) return put_vectors<1>(part, cell, rows);
+  if (part.vector_bytes == 2) return put_vectors<2>(part, cell, rows);
+  if (part.vector_bytes == 3) return put_vectors<3>(part, cell, rows);
+  if (part.vector_bytes == 4) return put_vectors<4>(part, cell, rows);
+  if (part.vector_bytes == 6) return put_vectors<6>(part, cell, rows);
+  if (part.vector_bytes == 8) return put_vectors<8>(part, cell, rows);
   place_containers(part, cell, rows);
+  if (part.first_share) fade_containers(part, cell, rows);
 }
 
 __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __grid_constant__ PlaceParams p) {
@@ -236,8 +309,11 @@ __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __gri
   CellRows &rows = *shared_memory<CellRows>();
   const int y = static_cast<int>(threadIdx.x);
   if (!__syncthreads_or(y < kCell && look_up(part, cell, y, rows))) return;
-  copy_pixels(part, cell, rows);
-  if (part.first_share) fade_containers(part, cell, rows);
+  if (part.first_share) {
+    look_up_shares(part, cell, rows);
+    __syncthreads();
+  }
+  put_pixels(part, cell, rows);
 }
 
 constexpr int kFetchThreads = 256;
@@ -249,6 +325,13 @@ __global__ void __launch_bounds__(kFetchThreads) fetch_kernel(const uint4 *from,
 
 bool is_aligned(const PlaneView &view) {
   return (reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % sizeof(uint4) == 0;
+}
+
+bool has_like_samples(const PlaneLayout &layout) {
+  const ChannelLayout &first = layout.channel[0];
+  return std::all_of(layout.channel, layout.channel + layout.channels, [&](const ChannelLayout &channel) {
+    return channel.depth == first.depth && channel.shift == first.shift;
+  });
 }
 
 // How many cells a rectangle reaches into.
@@ -293,7 +376,7 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const uin
       if (rows.fade) out.first_share = reinterpret_cast<const uint32_t *>(lists + rows.first_shares);
       out.share = lists + rows.shares;
     }
-    const bool vectors = layout.dense() && is_aligned(out.from) && is_aligned(out.to);
+    const bool vectors = layout.dense() && has_like_samples(layout) && is_aligned(out.from) && is_aligned(out.to);
     out.container_bytes = layout.bytes_per_container();
     out.vector_bytes = vectors ? layout.channels * out.container_bytes : 0;
     out.step = layout.step;
