@@ -13,43 +13,49 @@ namespace bilateral {
 
 namespace {
 
-// Fills in the rings. The tile has been filled in.
-void fill_rings(const Pass &pass, TileParams &p) {
-  const int radius = pass.radius_x, pitch = p.tile.whole_row();
-  for (const bool eight : {true, false}) {
-    for (int i = 0, x = 1; x <= radius; x++)
-      for (int y = 0; y <= x; y++, i++) {
-        const auto space = static_cast<uint32_t>(pass.mask[0].value[(radius + y) * pass.width() + radius + x]);
-        if (radius <= kMostFixedRadius) p.fixed_space[i] = space;
-        if (space && eight == (y % x != 0)) p.ring[p.rings++] = ring_of(x, y, pitch, p.tile.step, space);
-      }
-    if (eight) p.rings_of_eight = p.rings;
+// Fills in the weights of distances.
+void fill_space(const Pass &pass, TileParams &p) {
+  const int radius = p.radius = pass.radius_x;
+  const auto at = [&](int x, int y) {
+    return static_cast<uint32_t>(pass.mask[0].value[(radius + y) * pass.width() + radius + x]);
+  };
+  for (int x = 1; x <= radius; x++) {
+    for (int y = 0; y < x; y++) p.space[x][y] = at(x, y);
+    p.corner[x] = at(x, x);
   }
-  if (pitch == kFixedPitch && radius <= kMostFixedRadius) p.fixed_radius = radius;
   for (int b = 0; b < 4; b++) p.pick[b] = 128u << 8 * b;
+}
+
+// Fills in the weights of the first differences of bytes.
+void fill_entries(const RangeTable &table, int entries, uint32_t *entry) {
+  for (int i = 0; i < entries; i++) entry[i] = range_weight(table.entry.data(), table.shift, table.last(), i);
 }
 
 template <typename Windows>
 KernelLaunch<TileParams> launch_of(const Pass &pass, int step, TileParams &p) {
-  p.tile = make_u8x4_tile(kWidth, kHeight, pass.radius_x, pass.radius_y, step);
+  p.tile = make_u8x4_tile(kWidth, kHeight<Windows>, pass.radius_x, pass.radius_y, step);
   const size_t bytes = static_cast<size_t>(Windows::Table::bytes(p)) +
-                       sizeof(uint32_t) * (kHeight + 2 * pass.radius_y) * p.tile.whole_row();
+                       sizeof(uint32_t) * (kHeight<Windows> + 2 * pass.radius_y) * kPitch<Windows>;
   if (bytes > current_limits().block_bytes) return {};
-  fill_rings(pass, p);
+  fill_space(pass, p);
   return {tile_kernel<Windows>, cut_u8x4_tiles(p, p.tile), kThreads, bytes};
 }
 
-// Pixels of RGB of three or four bytes. Alpha is not filtered.
+// Pixels of RGB of three or four bytes.
 KernelLaunch<TileParams> choose_rgb(const PassQuery &query, TileParams &p) {
   const BilateralTables &tables = *query.pass().bilateral;
   p.first_colour = tables.colour[0].channel;
+  bool filters_alpha = false;
   for (int c = 0; c < query.plan.layout.plane[0].channels; c++) {
     const bool is_colour = c >= p.first_colour && c < p.first_colour + kColours;
     if (tables.is_colour(0, c) != is_colour) return {};
-    if (!is_colour && query.plan.action[0][c] == Action::Filter) return {};
+    if (is_colour || query.plan.action[0][c] != Action::Filter) continue;
+    filters_alpha = true;
+    fill_entries(tables.of(0, c), 256, p.alpha_entry);
   }
-  for (int i = 0; i <= p.last; i++) p.entry[i] = range_weight(tables.of_colours().entry.data(), 0, p.last, i);
-  return launch_of<PixelWindow>(query.pass(), 1, p);
+  fill_entries(tables.of_colours(), p.last + 1, p.entry);
+  return filters_alpha ? launch_of<PixelWindow<true>>(query.pass(), 1, p)
+                       : launch_of<PixelWindow<false>>(query.pass(), 1, p);
 }
 
 KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
@@ -65,7 +71,7 @@ KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
   p.last = table.last();
   if (tables.is_rgb) return p.sample_bits || tables.is_planar() ? KernelLaunch<TileParams>{} : choose_rgb(query, p);
   if (!p.sample_bits) {
-    for (int i = 0; i < 256; i++) p.entry[i] = range_weight(table.entry.data(), table.shift, p.last, i);
+    fill_entries(table, 256, p.entry);
     return launch_of<ByteWindows>(pass, step, p);
   }
   std::copy(table.entry.begin(), table.entry.end(), p.entry);

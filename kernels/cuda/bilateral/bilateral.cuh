@@ -21,7 +21,13 @@
 //
 // The colours of a pixel of RGB have one weight, so a u8x4 is one window. The byte address of the weight of a sum of
 // differences i is 128 * i + 4 * l: the dot product of the bytes' differences with four bytes, 128 for each colour and
-// 0 for what is no colour.
+// 0 for what is no colour. If alpha is filtered, it has a table of its own behind that of the colours.
+//
+// A ring is the pixels at (x, y) with 0 <= y <= x, turned and mirrored. The loops go through the columns x, and through
+// the rings y of each. With the constant pitch of a tile each address is one of four registers plus a constant:
+//
+//    middle + x, middle - x                 plus or minus y rows
+//    middle + x rows, middle - x rows       plus or minus y
 #pragma once
 
 #include "cuda/device/rounded_means.cuh"
@@ -29,39 +35,34 @@
 
 namespace cudaconv::bilateral {
 
-constexpr int kMostRadius = 15, kMostFixedRadius = 4;  // radii up to the second have loops of their own
-
-// Pixels (x, y) from the middle with 0 <= y <= x <= radius, 0 < x: one for each ring or part of a ring.
-constexpr int octants(int radius) {
-  return radius * (radius + 3) / 2;
-}
+constexpr int kMostRadius = 15;
 
 struct TileParams : U8x4Params {
-  struct Ring {
-    int32_t offset[4];  // of a pixel of each pair of opposite ones, in u8x4s from the middle
-    uint32_t space;     // the weight of the distance
-  } ring[octants(kMostRadius)];
-  int32_t rings_of_eight, rings;                    // those of eight pixels come first, then those of four
-  uint32_t fixed_space[octants(kMostFixedRadius)];  // for add_fixed_rings()
-  int32_t fixed_radius;                             // 0: not for add_fixed_rings()
-  uint32_t pick[4];                                 // 128 in each of the four bytes
-  uint32_t entry[kMostRangeEntries];                // 8-bit samples: the weight of each difference; else see RangeTable
-  int32_t shift, last;                              // of the table
-  int32_t first_colour;                             // RGB: the byte of the first colour, 0 or 1
-  int32_t sample_shift, max;                        // 16-bit samples: their position and the largest
+  // The weights of distances: space[x][y] for 0 <= y < x, and corner[x] for y = x. After the last ring of a column that
+  // weighs more than 0 there is a 0; each ring that is farther away weighs 0, too.
+  uint32_t space[kMostRadius + 1][kMostRadius + 1], corner[kMostRadius + 1];
+  int32_t radius;
+  uint32_t pick[4];                   // 128 in each of the four bytes
+  uint32_t entry[kMostRangeEntries];  // 8-bit samples: the weight of each difference; else see RangeTable
+  int32_t shift, last;                // of the table
+  int32_t first_colour;               // RGB: the byte of the first colour, 0 or 1
+  uint32_t alpha_entry[256];          // RGB with filtered alpha: the weight of each difference of alpha
+  int32_t sample_shift, max;          // 16-bit samples: their position and the largest
 };
 
 struct Tuning {
-  // Tuned on an H200 with kernel-bench --table=formats --only=bilateral: 32 warps and one block take up to 28 % longer.
-  // 8 warps and three blocks take up to 13 % longer, but 12 % less with GRAY8 of 1080p.
+  // Tuned on an H200 with kernel-bench --table=formats --only=bilateral: 8 warps and four blocks take up to 9 % longer
+  // with GRAY8 of 4K, but 8 % less with NV12 of 1080p.
   static constexpr int kWarps = 16, kMinBlocks = 2;
-  static constexpr int kRows = 4;  // of results of a lane
 };
 constexpr int kThreads = 32 * Tuning::kWarps;
-constexpr int kWidth = 64, kHeight = Tuning::kWarps / 2 * Tuning::kRows;  // of a tile, in u8x4s and rows
+constexpr int kWidth = 64;  // of a tile, in u8x4s
 
-constexpr int kFixedPitch = kWidth + 2 * kChunk;  // of tiles for add_fixed_rings()
-static_assert(kMostFixedRadius <= kChunk);
+// Rows of a tile, and u8x4s of its rows with their halo.
+template <typename Windows>
+constexpr int kHeight = Tuning::kWarps / 2 * Windows::kRows;
+template <typename Windows>
+constexpr int kPitch = kWidth + 2 * round_to_chunks(kMostRadius *(Windows::kSixteen ? 2 : 1));
 
 // An address in shared memory as 32 bits, which a load takes as it is. On the host it counts from `memory`.
 __device__ inline uint32_t shared_address([[maybe_unused]] const uint8_t *memory, const uint8_t *at) {
@@ -119,8 +120,8 @@ class LaneTable {
 class ByteWindows {
  public:
   using Table = LaneTable;
-  static constexpr bool kFixed = true;  // whether for add_fixed_rings()
   static constexpr bool kSixteen = false;
+  static constexpr int kRows = 4;  // of results of a lane
 
   __device__ ByteWindows(const LaneTable &table, uint32_t middle) : table_(table) {
 #pragma unroll
@@ -164,15 +165,15 @@ class ByteWindows {
   uint64_t d_[4], n_[4];
 };
 
-// The weights of sums of differences of a pixel's colours, for this lane.
+// The weights of sums of differences of a pixel's colours and, with kAlpha, of differences of alpha, for this lane.
+template <bool kAlpha>
 class PixelTable {
  public:
-  __host__ __device__ static int bytes(const TileParams &p) { return 128 * (p.last + 1); }
+  __host__ __device__ static int bytes(const TileParams &p) { return 128 * (p.last + 1 + (kAlpha ? 256 : 0)); }
 
   __device__ static void fill(const TileParams &p, uint8_t *memory) {
-    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    for (int i = warp; i <= p.last; i += Tuning::kWarps)
-      *reinterpret_cast<uint32_t *>(memory + 128 * i + 4 * lane) = p.entry[i];
+    fill(p.entry, p.last + 1, memory);
+    if (kAlpha) fill(p.alpha_entry, 256, memory + 128 * (p.last + 1));
   }
 
   __device__ PixelTable(const TileParams &p, const uint8_t *memory)
@@ -182,64 +183,89 @@ class PixelTable {
         begin_(shared_address(memory, memory + threadIdx.x % 32 * 4)),
         end_(begin_ + 128 * static_cast<uint32_t>(p.last)) {}
 
-  // Sums beyond the table have the weight of its last entry, which is 0.
-  __device__ uint32_t at(uint32_t pixel, uint32_t middle) const {
-    return load_shared(memory_, min(__dp4a(__vabsdiffu4(pixel, middle), pick_, begin_), end_));
+  // The weight of a pixel's colours by its differences. Sums beyond the table have the weight of its last entry, 0.
+  __device__ uint32_t at(uint32_t differences) const {
+    return load_shared(memory_, min(__dp4a(differences, pick_, begin_), end_));
+  }
+  __device__ uint32_t at_alpha(uint32_t differences) const {
+    return load_shared(memory_, __dp4a(differences, pick_ ^ 0x80808080u, end_ + 128));
   }
   __device__ int first_colour() const { return first_colour_; }
 
  private:
+  __device__ static void fill(const uint32_t *entry, int entries, uint8_t *memory) {
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    for (int i = warp; i < entries; i += Tuning::kWarps)
+      *reinterpret_cast<uint32_t *>(memory + 128 * i + 4 * lane) = entry[i];
+  }
+
   const uint8_t *memory_;
   const int first_colour_;
   const uint32_t pick_, begin_, end_;
 };
 
-// The window around a pixel of RGB.
+// The window around a pixel of RGB. kAlpha: alpha is filtered, by weights of its own.
+template <bool kAlpha>
 class PixelWindow {
  public:
-  using Table = PixelTable;
-  static constexpr bool kFixed = true;
+  using Table = PixelTable<kAlpha>;
   static constexpr bool kSixteen = false;
+  static constexpr int kRows = 8;  // 4 take up to 16 % longer with 3x3, 16 up to 12 % with 1080p
 
-  __device__ PixelWindow(const PixelTable &table, uint32_t middle)
-      : table_(table), middle_(middle), first_(8 * table.first_colour()) {
+  __device__ PixelWindow(const Table &table, uint32_t middle)
+      : table_(table),
+        middle_(middle),
+        low_(0x5140 + 0x1111 * table.first_colour()),
+        high_(table.first_colour() ? 0x4073 : 0x7362) {
+    const uint32_t colours = __byte_perm(middle, 0, table.first_colour() ? 0x0321 : 0x3210);
 #pragma unroll
-    for (int k = 0; k < kColours; k++) n_[k] = d_ * (middle >> (first_ + 8 * k) & 0xff);
+    for (int k = 0; k < kSums; k++) n_[k] = d_ * (colours >> 8 * k & 0xff);
   }
 
   // Adds two pixels of the current ring.
   __device__ void add(uint32_t first, uint32_t second) {
-    const uint32_t of_first = table_.at(first, middle_), of_second = table_.at(second, middle_);
+    const uint32_t to_first = __vabsdiffu4(first, middle_), to_second = __vabsdiffu4(second, middle_);
+    const uint32_t low = __byte_perm(first, second, low_), high = __byte_perm(first, second, high_);
+    const uint32_t of_first = table_.at(to_first), of_second = table_.at(to_second);
     const uint32_t both = __byte_perm(of_first, of_second, 0x5410);
-    first >>= first_;
-    second >>= first_;
-    const uint32_t low = __byte_perm(first, second, 0x5140), high = __byte_perm(first, second, 0x7362);
     products_[0] = __dp2a_lo(both, low, products_[0]);
     products_[1] = __dp2a_hi(both, low, products_[1]);
     products_[2] = __dp2a_lo(both, high, products_[2]);
     weights_ += of_first + of_second;
+    if constexpr (kAlpha) {
+      const uint32_t alpha_of_first = table_.at_alpha(to_first), alpha_of_second = table_.at_alpha(to_second);
+      products_[kColours] = __dp2a_hi(__byte_perm(alpha_of_first, alpha_of_second, 0x5410), high, products_[kColours]);
+      alpha_weights_ += alpha_of_first + alpha_of_second;
+    }
   }
 
   __device__ void end_ring(uint32_t space) {
     d_ += uint64_t{space} * weights_;
+    if constexpr (kAlpha) alpha_d_ += uint64_t{space} * alpha_weights_;
 #pragma unroll
-    for (int k = 0; k < kColours; k++) {
+    for (int k = 0; k < kSums; k++) {
       n_[k] += uint64_t{space} * products_[k];
       products_[k] = 0;
     }
-    weights_ = 0;
+    weights_ = alpha_weights_ = 0;
   }
 
   __device__ uint32_t results() const {
-    return rounded_means<uint64_t>({n_[0], n_[1], n_[2], 0}, {d_, d_, d_, d_}) << first_;
+    uint32_t means;
+    if constexpr (kAlpha)
+      means = rounded_means(n_, {d_, d_, d_, alpha_d_});
+    else
+      means = rounded_means(n_, {d_, d_, d_});
+    return __byte_perm(means, 0, table_.first_colour() ? 0x2103 : 0x3210);
   }
 
  private:
-  const PixelTable &table_;
+  static constexpr int kSums = kColours + (kAlpha ? 1 : 0);
+  const Table &table_;
   const uint32_t middle_;
-  const int first_;                                 // bit
-  uint32_t weights_ = 0, products_[kColours] = {};  // of the current ring
-  uint64_t d_ = uint64_t{kBilateralOne} * kBilateralOne, n_[kColours];
+  const uint32_t low_, high_;  // bytes of two pixels: of two colours in turn, and of the third and alpha
+  uint32_t weights_ = 0, alpha_weights_ = 0, products_[kSums] = {};  // of the current ring
+  uint64_t d_ = uint64_t{kBilateralOne} * kBilateralOne, alpha_d_ = d_, n_[kSums];
 };
 
 // The position of 16-bit samples in the halves of a u8x4.
@@ -309,8 +335,8 @@ template <typename OwnTable>
 class TwoWindows {
  public:
   using Table = OwnTable;
-  static constexpr bool kFixed = false;
   static constexpr bool kSixteen = true;
+  static constexpr int kRows = 4;
 
   __device__ TwoWindows(const Table &table, uint32_t middle) : table_(table) {
 #pragma unroll
@@ -363,77 +389,63 @@ class TwoWindows {
   uint64_t d_[2], n_[2];
 };
 
-// The ring of the pixels at (x, y), with 0 <= y <= x. Four of them lie a quarter of a turn apart, from (x, y) on; their
-// mirror images are the other four, unless they are the same.
-__host__ __device__ constexpr TileParams::Ring ring_of(int x, int y, int pitch, int step, uint32_t space) {
-  return {{y * pitch + x * step, x * pitch - y * step, x * pitch + y * step, y * pitch - x * step}, space};
-}
-
-// Adds kPairs pairs of opposite pixels.
-template <int kPairs, typename Windows>
-__device__ inline void add_ring(const TileParams::Ring &ring, const uint32_t *middle, Windows *windows) {
-#pragma unroll
-  for (int i = 0; i < kPairs; i++) windows->add(middle[ring.offset[i]], middle[-ring.offset[i]]);
-  windows->end_ring(ring.space);
-}
-
-// Adds the rings of a radius, at a pitch of kFixedPitch.
-template <int kRadius, typename Windows>
-__device__ inline void add_fixed_rings(const TileParams &p, const uint32_t *middle, Windows *windows) {
-#pragma unroll
-  for (int i = 0, x = 1; x <= kRadius; x++)
-#pragma unroll
-    for (int y = 0; y <= x; y++, i++) {
-      const TileParams::Ring ring = ring_of(x, y, kFixedPitch, 1, p.fixed_space[i]);
-      if (y % x)
-        add_ring<4>(ring, middle, windows);
-      else
-        add_ring<2>(ring, middle, windows);
-    }
-}
-
+// Adds all rings around a u8x4 of a tile. Pixels are `step` u8x4s apart.
 template <typename Windows>
-__device__ inline void add_rings(const TileParams &p, const uint32_t *middle, Windows *windows) {
-  if constexpr (Windows::kFixed) {
-    if (p.fixed_radius == 1) return add_fixed_rings<1>(p, middle, windows);
-    if (p.fixed_radius == 2) return add_fixed_rings<2>(p, middle, windows);
-    if (p.fixed_radius == 3) return add_fixed_rings<3>(p, middle, windows);
-    if (p.fixed_radius == 4) return add_fixed_rings<4>(p, middle, windows);
+__device__ inline void add_rings(const TileParams &p, int step, const uint32_t *middle, Windows *windows) {
+  constexpr int kRow = kPitch<Windows>;
+#pragma unroll 1
+  for (int x = 1; x <= p.radius; x++) {
+    const uint32_t *const space = p.space[x];
+    if (!space[0]) return;
+    const uint32_t *const right = middle + x * step, *const left = middle - x * step;
+    const uint32_t *const below = middle + x * kRow, *const above = middle - x * kRow;
+    windows->add(*right, *left);
+    windows->add(*below, *above);
+    windows->end_ring(space[0]);
+#pragma unroll
+    for (int y = 1; y < kMostRadius; y++) {
+      if (!space[y]) break;
+      windows->add(right[y * kRow], left[-y * kRow]);
+      windows->add(right[-y * kRow], left[y * kRow]);
+      windows->add(below[y * step], above[-y * step]);
+      windows->add(below[-y * step], above[y * step]);
+      windows->end_ring(space[y]);
+    }
+    if (!p.corner[x]) continue;
+    windows->add(below[x * step], above[-x * step]);
+    windows->add(below[-x * step], above[x * step]);
+    windows->end_ring(p.corner[x]);
   }
-  int r = 0;
-#pragma unroll 1
-  for (; r < p.rings_of_eight; r++) add_ring<4>(p.ring[r], middle, windows);
-#pragma unroll 1
-  for (; r < p.rings; r++) add_ring<2>(p.ring[r], middle, windows);
 }
 
 template <typename Windows>
 __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(const __grid_constant__ TileParams p) {
   using Table = typename Windows::Table;
   constexpr bool kSixteen = Windows::kSixteen;
-  const Tile tile = locate_tile(p, kHeight);
+  constexpr int kRow = kPitch<Windows>;
+  const Tile tile = locate_tile(p, kHeight<Windows>);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int pitch = p.tile.whole_row(), rows = min(kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;
+  const int rows = min(kHeight<Windows>, part.height - tile.y0) + 2 * p.tile.halo_y;
   uint8_t *const tables = shared_memory<uint8_t>();
   auto *const u8x4s = reinterpret_cast<uint32_t *>(tables + Table::bytes(p));
-  load_share<Tuning::kWarps, kSixteen>(p, p.tile, tile, rows, pitch, u8x4s);
+  load_share<Tuning::kWarps, kSixteen>(p, p.tile, tile, rows, kRow, u8x4s);
   Table::fill(p, tables);
   wait_for_copies();
   __syncthreads();
-  const int column = lane + warp % 2 * 32, first = warp / 2 * Tuning::kRows;
-  const int own_rows = min(Tuning::kRows, rows - 2 * p.tile.halo_y - first);
+  const int column = lane + warp % 2 * 32, first = warp / 2 * Windows::kRows;
+  const int own_rows = min(Windows::kRows, rows - 2 * p.tile.halo_y - first);
   if (own_rows <= 0) return;
   const Table table(p, tables);
-  const uint32_t *middle = u8x4s + (first + p.tile.halo_y) * pitch + p.tile.halo_x + column;
+  const uint32_t *middle = u8x4s + (first + p.tile.halo_y) * kRow + p.tile.halo_x + column;
   U8x4Writer writer(p.tile, tile, column, first);
 #pragma unroll 1
-  for (int y = 0; y < own_rows; y++, middle += pitch) {
+  for (int y = 0; y < own_rows; y++, middle += kRow) {
     const uint32_t original = kSixteen ? *middle & p.sample_bits : *middle;
     uint32_t result = original;
     if (part.has_filtered) {
       Windows windows(table, *middle);
-      add_rings(p, middle, &windows);
+      add_rings(p, step_of<kSixteen>(p.tile), middle, &windows);
       result = windows.results();
     }
     writer.put(part.has_unfiltered ? blend_channels(part, result, original, kSixteen ? column % p.tile.step : 0)
