@@ -25,14 +25,9 @@ struct Lanes {
 // twice as fast as integers of 64 bits.
 template <typename T>
 bool fits_doubles(const RowContext<T> &context, const IntegerMask &mask) {
-  const auto magnitude = [](const std::vector<int32_t> &factors) {
-    double sum = 0;
-    for (int32_t f : factors) sum += std::fabs(static_cast<double>(f));
-    return sum;
-  };
-  const double row = magnitude(mask.row) * context.largest_sample();
+  const double row = range_of(mask.row, context.largest_sample()).magnitude();
   // Rounding a row sum adds less than 1.
-  const double total = magnitude(mask.column) * (std::ldexp(row, -mask.row_shift) + 1);
+  const double total = range_of(mask.column, 1).magnitude() * (std::ldexp(row, -mask.row_shift) + 1);
   return mask.separable() && std::max(row, total) <= kExactInDouble;
 }
 

@@ -17,12 +17,6 @@
 
 namespace cudaconv {
 
-inline SumRange range_of(const std::vector<int32_t> &coefficients, int64_t largest_sample) {
-  SumRange range;
-  for (int32_t c : coefficients) range.add(c, largest_sample);
-  return range;
-}
-
 // factor times the sum of the coefficients, modulo 2^32.
 inline uint32_t times(int32_t factor, const std::vector<int32_t> &coefficients) {
   uint32_t sum = 0;

@@ -7,35 +7,20 @@
 
 namespace cudaconv {
 
-namespace {
-
-bool fit_rounding16(int64_t offset, int64_t half, int64_t divisor, int64_t limit, bool absolute, SumRange range,
-                    Rounding16 *result) {
-  constexpr int64_t kLaneMax = 0xffff;
-  if (divisor > 1 << 15) return false;
-  const int64_t start = std::max<int64_t>({-range.low, absolute ? offset : offset + half, 0});
-  const int64_t zero = start - offset, low = start - offset - half;
-  const int64_t largest =
-      absolute ? std::max(range.high + offset, -(range.low + offset)) + half : range.high + offset + half;
-  if (start + range.high > kLaneMax || largest > kLaneMax || zero > kLaneMax) return false;
-  limit = std::min(limit, kLaneMax);
-
+static bool make_rounding16(const MaskEpilogue &epilogue, SumRange range, Rounding16 *result) {
   Rounding16 r;
-  r.start = static_cast<uint16_t>(start);
-  r.half = static_cast<uint16_t>(half);
-  r.limit = static_cast<uint16_t>(limit);
-  r.absolute = absolute;
-  (r.absolute ? r.zero : r.low) = static_cast<uint16_t>(r.absolute ? zero : low);
-  const int log = ceil_log2(divisor);
-  if (int64_t{1} << log == divisor) {
+  if (epilogue.divisor > 1 << 15 || !epilogue.fit_16_bits(range, &r)) return false;
+  const int log = ceil_log2(epilogue.divisor);
+  if (epilogue.is_power()) {
     r.magic = static_cast<uint16_t>(1 << (16 - log));
   } else {
     // The reciprocal is too large by error / 2^power in units of 1 / divisor; quotients are exact while dividend *
     // error stays below 2^power.
     const int power = 15 + log;
-    const int64_t magic = ((int64_t{1} << power) + divisor - 1) / divisor;
-    const int64_t error = magic * divisor - (int64_t{1} << power);
-    if (magic > kLaneMax || std::min(limit, largest) * error >= int64_t{1} << power) return false;
+    const int64_t magic = epilogue.reciprocal(power);
+    const int64_t error = magic * epilogue.divisor - (int64_t{1} << power);
+    const int64_t most = std::min<int64_t>(r.limit, epilogue.largest(range));
+    if (magic > UINT16_MAX || most * error >= int64_t{1} << power) return false;
     r.magic = static_cast<uint16_t>(magic);
     r.shift = power - 16;
   }
@@ -43,17 +28,16 @@ bool fit_rounding16(int64_t offset, int64_t half, int64_t divisor, int64_t limit
   return true;
 }
 
-}  // namespace
-
 bool make_rounding16(const Rounding &r, SumRange range, Rounding16 *result) {
-  if (r.wide || r.max > 255) return false;
-  return fit_rounding16(r.offset, r.half, 2 * r.half, r.limit, r.absolute, range, result);
+  return !r.wide && r.max <= UINT8_MAX && make_rounding16(MaskEpilogue(r), range, result);
 }
 
 bool make_halved_rounding16(const Rounding &r, SumRange range, Rounding16 *result) {
-  if (r.wide || r.max > 255 || r.absolute || r.half == 1) return false;
-  return fit_rounding16(floor_div(r.offset + r.half, 2), 0, r.half, (int64_t{r.max} + 1) * r.half - 1, false, range,
-                        result);
+  if (r.wide || r.max > UINT8_MAX || r.absolute) return false;
+  MaskEpilogue halved(r);
+  std::vector<int32_t> twos = {2};
+  halved.reduce(twos, 2);
+  return halved.divisor == r.half && make_rounding16(halved, range, result);
 }
 
 const std::vector<const VectorLoops *> &vector_levels() {

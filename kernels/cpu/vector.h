@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/epilogue.h"
 #include "plan/plan.h"
 
 namespace cudaconv {
@@ -57,16 +58,11 @@ struct PairTap {
   int32_t coefficients[kRows];
 };
 
-// Rounding in 16-bit lanes. With t = start + sum, the sample
-//
-//   clamp(floor((sum + offset [absolute value] + half) / divisor), 0, max)
-//
-// is computed as v = absolute ? |t - zero| + half : max(t - low, 0), limited to `limit`, and then (v * magic >> 16) >>
-// shift. The shift is at most 14; it is 0 for divisors that are powers of two.
-struct Rounding16 {
-  uint16_t start = 0, zero = 0, half = 0, low = 0, limit = 0, magic = 0;
+// Rounding in 16-bit lanes: v / divisor is (v * magic >> 16) >> shift. The shift is at most 14; it is 0 for divisors
+// that are powers of two.
+struct Rounding16 : Epilogue16 {
+  uint16_t magic = 0;
   int shift = 0;
-  bool absolute = false;
 };
 
 struct Gain {
@@ -103,8 +99,8 @@ struct BilateralRange {
 // Whether 16 bits hold all values on the way from a sum in the range to a sample; if so, fills in *result.
 bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
 
-// Whether this holds for half of a sum, where all coefficients of the mask are 2, as where its divisor was odd:
-// floor((2 sum + offset + half) / divisor) is floor((sum + floor((offset + half) / 2)) / half). `range`: of the half.
+// Whether this holds for half of a sum, where all coefficients of the mask are 2, as where its divisor was odd, see
+// MaskEpilogue::reduce(). `range`: of the half.
 bool make_halved_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
 
 // The most taps that VectorLoops::sum_rounded takes, and the most rows that VectorLoops::add takes.

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "plan/epilogue.h"
 #include "plan/fixed_point.h"
 #include "plan/masks.h"
 #include "plan/messages.h"
@@ -44,12 +45,6 @@ bool is_integer(double v) {
 bool fits_32_bits(double sum, int64_t divisor, int depth, double bias) {
   const double codes = std::ldexp(1.0, depth);
   return sum + (std::fabs(bias) * codes + 0.5) * divisor + 1 <= kMost32 && codes * divisor <= kMost32 + 1.0;
-}
-
-double absolute_sum(const std::vector<int32_t> &v) {
-  double sum = 0;
-  for (int32_t c : v) sum += std::fabs(static_cast<double>(c));
-  return sum;
 }
 
 // Turns a real mask into integers. These alone decide every byte of the result: they depend on the mask and the depth,
@@ -315,9 +310,9 @@ class LinearCompiler {
     mask.row = fixed_point(real.row, bits.row, 1);
     mask.column = fixed_point(real.column, bits.column, gain);
     mask.row_shift = bits.row - bits.fraction;
-    const auto row_sum = static_cast<int64_t>(absolute_sum(mask.row) * largest_);
+    const auto row_sum = static_cast<int64_t>(range_of(mask.row, 1).magnitude() * largest_);
     const double total =
-        absolute_sum(mask.column) * ((row_sum + (int64_t{1} << mask.row_shift >> 1)) >> mask.row_shift);
+        range_of(mask.column, 1).magnitude() * ((row_sum + (int64_t{1} << mask.row_shift >> 1)) >> mask.row_shift);
     const double off = std::fabs(gain) * error_of(mask.row, bits.row, 1, real.row) +
                        error_of(mask.column, bits.column, gain, real.column);
     return {int64_t{1} << (bits.column + bits.fraction), total,

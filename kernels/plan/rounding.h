@@ -31,14 +31,6 @@ struct Rounding {
   uint16_t threshold = 0;  // Op::Threshold: the largest difference, in codes, that changes nothing
 };
 
-// The range of a sum of coefficients times samples.
-struct SumRange {
-  int64_t low = 0, high = 0;
-  void add(int64_t coefficient, int64_t largest_sample) {
-    (coefficient < 0 ? low : high) += coefficient * largest_sample;
-  }
-};
-
 // Integer division of 64 or 128 bits, rounded down and rounded up; `by` is above 0.
 template <typename V, typename By>
 constexpr int64_t floor_div(V v, By by) {

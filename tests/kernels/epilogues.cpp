@@ -559,7 +559,7 @@ void test_custom_masks() {
     for (const char *format : {"GRAY8", "I420_10LE", "GRAY16_LE"})
       for (int divisor :
            {1, 2, 3, 4, 5, 7, 9, 16, 25, 41, 49, 100, 225, 255, 256, 257, 961, 999, 4096, 8191, 65535, 65536, 1 << 20})
-        for (double bias : {0.0, 0.5, -0.25, 1.0, -1.0})
+        for (double bias : {0.0, 0.5, -0.25, 0.1, 1.0, -1.0})
           for (Negative negative : {Negative::Clamp, Negative::Absolute}) {
             FilterSettings s;
             s.mask = Mask::Custom;

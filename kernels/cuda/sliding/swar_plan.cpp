@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "plan/epilogue.h"
+
 namespace cudaconv::sliding {
 
 namespace {
-
-constexpr int64_t kHalfMax = 0xffff;
 
 uint32_t both_halves(int64_t v) {
   return (static_cast<uint32_t>(v) & 0xffffu) * 0x00010001u;
@@ -39,27 +39,13 @@ bool describe_samples(const Plan &plan, SwarParams &k, SwarKind &kind) {
 
 using Line = std::vector<int32_t>;
 
-// A linear mask whose coefficients, offset and divisor are divided by the powers of two that all of them share.
+// A linear mask, with its epilogue, in the smallest unit.
 struct Scaled {
   Line value;
-  int64_t offset, divisor;
+  MaskEpilogue epilogue;
 
-  Scaled(const IntegerMask &mask, const Rounding &rounding)
-      : value(mask.value), offset(rounding.offset), divisor(2 * rounding.half) {
-    const auto even = [](int32_t c) { return c % 2 == 0; };
-    while (divisor % 2 == 0 && offset % 2 == 0 && std::all_of(value.begin(), value.end(), even)) {
-      for (int32_t &c : value) c /= 2;
-      offset /= 2;
-      divisor /= 2;
-    }
-  }
-
-  int64_t half() const { return divisor / 2; }
-  bool is_shift() const { return (divisor & (divisor - 1)) == 0; }
-  SumRange range(int64_t largest_sample) const {
-    SumRange result;
-    for (int32_t c : value) result.add(c, largest_sample);
-    return result;
+  Scaled(const IntegerMask &mask, const Rounding &rounding) : value(mask.value), epilogue(rounding) {
+    epilogue.reduce(value);
   }
   // Whether the mask is the product of `line` as a column and as a row.
   bool is_square_of(const Line &line) const {
@@ -82,29 +68,28 @@ Sliding built_in_of(const Scaled &mask) {
 
 // Computes the parameters of a binomial or a mean none of whose results has to be clamped. Sliding::None for other
 // masks.
-Sliding plan_built_in(const Scaled &mask, const Rounding &rounding, bool words, SwarParams &k) {
+Sliding plan_built_in(const Scaled &mask, bool words, SwarParams &k) {
   const Sliding found = built_in_of(mask);
-  const int64_t start = mask.offset + mask.half(), most = (int64_t{k.sample_mask} + 1) * mask.divisor;
-  const int64_t highest = mask.range(k.sample_mask).high + start;
-  if (found == Sliding::None || rounding.absolute || start < 0 || highest >= most ||
-      most > (words ? INT32_MAX : 256 * 256))
+  const MaskEpilogue &e = mask.epilogue;
+  const int64_t start = e.offset, highest = range_of(mask.value, e.max).high + start;
+  if (found == Sliding::None || e.absolute || start < 0 || highest > e.limit() ||
+      e.limit() >= (words ? INT32_MAX : 256 * 256))
     return Sliding::None;
-  const int log = ceil_log2(mask.divisor);
+  const int log = ceil_log2(e.divisor);
   if (found == Sliding::Binomial3 || found == Sliding::Binomial5) {
     // Bytes are scaled so that the high byte of 16 bits is the result, by 16 or by 1.
-    if (words ? !mask.is_shift() : mask.divisor != (found == Sliding::Binomial3 ? 16 : 256)) return Sliding::None;
+    if (words ? !e.is_power() : e.divisor != (found == Sliding::Binomial3 ? 16 : 256)) return Sliding::None;
     k.epilogue = Epilogue::Shift;
     k.shift = static_cast<uint32_t>(log);
-    k.init = words ? static_cast<uint32_t>(start) : both_halves(start * (256 / mask.divisor));
+    k.init = words ? static_cast<uint32_t>(start) : both_halves(start * (256 / e.divisor));
     return found;
   }
   // Bytes: exact for sums below 2^15. Rounding up the reciprocal adds less than half of 1 / divisor to a quotient. The
   // sum in the low half adds less than another half to the quotient of the high half. 16-bit containers: exact for
   // dividends below 2^31, see kernels/README.md.
-  if (mask.divisor == 1 || (!words && (mask.is_shift() || highest >= 1 << 15))) return Sliding::None;
-  const int bits = words ? 31 + log : 24;
+  if (e.divisor == 1 || (!words && (e.is_power() || highest >= 1 << 15))) return Sliding::None;
   k.epilogue = Epilogue::Divide;
-  k.magic = static_cast<uint32_t>(((int64_t{1} << bits) + mask.divisor - 1) / mask.divisor);
+  k.magic = static_cast<uint32_t>(e.reciprocal(words ? 31 + log : 24));
   k.shift = static_cast<uint32_t>(log - 1);
   k.init = words ? static_cast<uint32_t>(start) : both_halves(start);
   return found;
@@ -112,40 +97,29 @@ Sliding plan_built_in(const Scaled &mask, const Rounding &rounding, bool words, 
 
 // Chooses how a sum becomes a byte (Any can always do it) and what the sum starts from. False if 16 bits do not hold a
 // partial sum.
-bool plan_bytes(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
-  if (mask.divisor > 256) return false;
-  const SumRange range = mask.range(255);
-  int64_t start;
-  k.absolute = rounding.absolute;
+bool plan_bytes(const Scaled &mask, SwarParams &k) {
+  const MaskEpilogue &e = mask.epilogue;
+  const SumRange range = range_of(mask.value, e.max);
+  Epilogue16 as;
+  if (e.divisor > 256 || !e.fit_16_bits(range, &as)) return false;
+  k.absolute = as.absolute;
+  k.init = both_halves(as.start);
+  k.zero = both_halves(as.zero);
+  k.half = both_halves(as.half);
+  k.low = both_halves(as.low);
+  k.limit = both_halves(as.limit);
   k.epilogue = Epilogue::Any;
-  if (rounding.absolute) {
-    start = std::max<int64_t>({-range.low, mask.offset, 0});
-    const int64_t zero = start - mask.offset, least = range.low + mask.offset, most = range.high + mask.offset;
-    if (zero > kHalfMax || std::max(most, -least) + mask.half() > kHalfMax) return false;
-    k.zero = both_halves(zero);
-    k.half = both_halves(mask.half());
-    if (mask.divisor == 1 && start + range.high <= 2 * zero && 2 * zero <= 0x7fff) {
-      k.epilogue = Epilogue::Clamp;
-      k.minus_low = both_halves(-zero);
-    }
-  } else {
-    start = std::max<int64_t>({-range.low, mask.offset + mask.half(), 0});
-    const int64_t low = start - mask.offset - mask.half();
-    if (low > kHalfMax) return false;
-    k.low = both_halves(low);
-    if (mask.divisor == 1 && start + range.high <= 0x7fff && low <= 0x7fff) {
-      k.epilogue = Epilogue::Clamp;
-      k.minus_low = both_halves(-low);
-    }
+  const int low = as.absolute ? as.zero : as.low, most = as.absolute ? 2 * low : INT16_MAX;
+  if (e.divisor == 1 && as.start + range.high <= most && std::max(low, most) <= INT16_MAX) {
+    k.epilogue = Epilogue::Clamp;
+    k.minus_low = both_halves(-low);
   }
-  k.init = both_halves(start);
-  k.limit = both_halves(std::min(256 * mask.divisor - 1, kHalfMax));
   // Exact for every dividend up to 256 * divisor, since the reciprocal is too large by less than 1 in units of 2^-24.
-  if (mask.is_shift())
-    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
+  if (e.is_power())
+    k.shift = static_cast<uint32_t>(ceil_log2(e.divisor));
   else
-    k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + mask.divisor - 1) / mask.divisor);
-  return start + range.high <= kHalfMax;
+    k.magic = static_cast<uint32_t>(e.reciprocal(24));
+  return true;
 }
 
 // The factors for distances 0, 1 and 2 of a 5x5 mask whose numbers depend only on |dx| + |dy| and are 0 beyond 2; empty
@@ -168,17 +142,17 @@ SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
       mask.value.empty() || rounding.wide)
     return {};
   const Scaled scaled(mask, rounding);
-  kind.sliding = plan_built_in(scaled, rounding, kind.words, k);
+  kind.sliding = plan_built_in(scaled, kind.words, k);
   if (kind.sliding != Sliding::None) return kind;
   if (size == 7 || (size == 5 && distance_factors(scaled.value).empty())) return {};  // the matrix instructions do it
   kind.sliding = size == 3 ? Sliding::Dense3 : Sliding::Diamond5;
-  if (!kind.words && !plan_bytes(scaled, rounding, k)) return {};
+  if (!kind.words && !plan_bytes(scaled, k)) return {};
   // A sum of 32 bits is a sample but for clamping, or Any uses the plan's Rounding and the plan's scale.
-  const bool clamps = scaled.divisor == 1, keeps_scale = kind.words && !clamps;
+  const bool clamps = scaled.epilogue.divisor == 1, keeps_scale = kind.words && !clamps;
   if (kind.words) {
     k.epilogue = clamps ? Epilogue::Clamp : Epilogue::Any;
     k.absolute = rounding.absolute;
-    k.init = clamps ? static_cast<uint32_t>(scaled.offset) : 0;
+    k.init = clamps ? static_cast<uint32_t>(scaled.epilogue.offset) : 0;
   }
   const Line &value = keeps_scale ? mask.value : scaled.value;
   const Line dense = size == 5 ? distance_factors(value) : value;
@@ -194,7 +168,7 @@ SwarKind any_gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
   // magnitude<true>() wants it below 2^22.
   if (a < 0 || b < 0 || x != std::vector<int32_t>{-a, 0, a, -b, 0, b, -a, 0, a} ||
       y != std::vector<int32_t>{-a, -b, -a, 0, 0, 0, a, b, a} ||
-      (2 * int64_t{a} + b) * k.sample_mask > (kind.words ? (1 << 22) - 1 : kHalfMax / 2))
+      (2 * int64_t{a} + b) * k.sample_mask > (kind.words ? (1 << 22) - 1 : UINT16_MAX / 2))
     return {};
   k.column[0] = static_cast<uint32_t>(a);
   k.column[1] = static_cast<uint32_t>(b);
@@ -225,21 +199,20 @@ SwarKind gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
 SwarKind compass(const Pass &pass, SwarParams &k, SwarKind kind) {
   const Rounding &rounding = pass.rounding[0][0];
   if (pass.has_gain() || rounding.wide || pass.wide) return {};
-  const int32_t gain = pass.mask[0].value[0], all = pass.mask[0].value[1];
   kind.sliding = Sliding::Kirsch3;
-  // Responses are never below 0: the largest of the eight sums of three is at least their mean.
-  const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * k.sample_mask;
-  if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return {};
-  k.dense[0] = static_cast<uint32_t>(gain / 2);
-  k.dense[1] = static_cast<uint32_t>(all / 2);
-  const int64_t start = std::max<int64_t>(offset / 2, 0);
+  const Scaled mask(pass.mask[0], rounding);
+  const int64_t offset = mask.epilogue.offset, start = std::max<int64_t>(offset, 0);
+  if (mask.epilogue.divisor != 1 || rounding.absolute) return {};
+  std::copy(mask.value.begin(), mask.value.end(), k.dense);
   if (kind.words) {
-    k.init = static_cast<uint32_t>(offset / 2);
+    k.init = static_cast<uint32_t>(offset);
     return kind;
   }
-  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return {};
+  // Responses are never below 0: the largest of the eight sums of three is at least their mean.
+  const int64_t high = int64_t{mask.value[0]} / 8 * 15 * k.sample_mask;
+  if (start + high > INT16_MAX || start - offset > INT16_MAX) return {};
   k.init = both_halves(start);
-  k.minus_low = both_halves(offset / 2 - start);
+  k.minus_low = both_halves(offset - start);
   return kind;
 }
 

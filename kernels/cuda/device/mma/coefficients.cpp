@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <vector>
 
 namespace cudaconv {
@@ -36,123 +37,85 @@ void put_byte(uint32_t *line, int index, int32_t value) {
   line[index / 4] |= (static_cast<uint32_t>(value) & 0xffu) << index % 4 * 8;
 }
 
-// The quotient of a sum by a divisor. If sum and divisor share a factor of two, halving both does not change the
-// quotient:
-//   floor((2s + c) / 2d) = floor((s + floor(c / 2)) / d)
-// Masks with an odd divisor come doubled by the plan; halved, more of them fit a byte.
-struct Quotient {
-  int64_t offset, half, divisor;
-  bool absolute;
+// The divisor of an absolute value stays above 1, which has no reciprocal.
+int64_t least_divisor(const MaskEpilogue &e) {
+  return e.absolute ? 2 : 1;
+}
 
-  Quotient(const Rounding &r, bool negative_sums)
-      : offset(r.offset), half(r.half), divisor(2 * r.half), absolute(r.absolute && (negative_sums || r.offset < 0)) {
-    if (absolute) return;
-    offset += half;
-    half = 0;
+// The rounding of sums that fit 32 bits and are too large by `more`.
+SumRounding round_32(const MaskEpilogue &e, int64_t more) {
+  const int log = ceil_log2(e.divisor);
+  SumRounding r = {};
+  r.absolute = e.absolute;
+  // Sums are right modulo 2^32.
+  r.start = static_cast<int32_t>(static_cast<uint32_t>(e.offset - more));
+  r.mode = e.shifts() ? SumRounding::Shift : SumRounding::Divide;
+  if (e.shifts()) {
+    r.shift = log;
+  } else {
+    // Exact for dividends below 2^31, see kernels/README.md; the divisor is greater than 1.
+    r.half = static_cast<int32_t>(e.half);
+    r.limit = static_cast<int32_t>(e.limit());
+    r.magic = static_cast<uint32_t>(e.reciprocal(31 + log));
+    r.shift = log - 1;
   }
+  return r;
+}
 
-  void reduce(std::vector<int32_t> &values) {
-    const auto even = [](int64_t v) { return v % 2 == 0; };
-    // The divisor of an absolute value stays even, since a divisor of 1 has no reciprocal.
-    while (even(divisor) && (!absolute || (divisor > 2 && even(offset))) &&
-           std::all_of(values.begin(), values.end(), even)) {
-      for (int32_t &v : values) v /= 2;
-      divisor /= 2;
-      offset = offset >> 1;  // rounds down
-      half = half >> 1;
-    }
-  }
+// ShiftWide for sums that are too large by `more`. False if there is none.
+bool round_wide(const MaskEpilogue &e, int64_t more, SumRounding &r) {
+  constexpr int64_t kMost = 1 << 30;
+  const int64_t start = e.offset - more, high = start >> 24;
+  r = {};
+  r.mode = SumRounding::ShiftWide;
+  r.shift = ceil_log2(e.divisor) - 32;
+  r.start = static_cast<int32_t>(start & 0xffffff);
+  r.start_high = static_cast<int32_t>(high);
+  return e.shifts() && r.shift >= 0 && high >= -kMost && high <= kMost;
+}
 
-  // Doubles the sums while the divisor is below `divisor_wanted` and coefficients stay within -most - 1 to most.
-  void extend(std::vector<int32_t> &values, int64_t divisor_wanted, int32_t most) {
-    while (divisor < divisor_wanted && all_within(values, (-most - 1) / 2, most / 2)) {
-      for (int32_t &v : values) v *= 2;
-      divisor *= 2;
-      offset *= 2;
-      half *= 2;
-    }
-  }
+// Shift64 for sums up to `largest_sum`. False if there is none.
+bool round_64(const MaskEpilogue &e, int64_t largest_sum, SumRounding &r) {
+  r = {};
+  r.absolute = e.absolute;
+  r.mode = SumRounding::Shift64;
+  r.shift = ceil_log2(e.divisor);
+  r.start = static_cast<int32_t>(static_cast<uint32_t>(e.offset));
+  r.start_high = static_cast<int32_t>(e.offset >> 32);
+  // Shifted, the sum has to fit 32 bits.
+  return e.is_power() && (largest_sum + std::abs(e.offset)) >> r.shift < INT32_MAX - 1;
+}
 
-  bool shifts() const { return !absolute && is_power(); }
-  bool is_power() const { return int64_t{1} << ceil_log2(divisor) == divisor; }
-
-  // The rounding of sums that fit 32 bits and are too large by `more`.
-  void rounding(int64_t largest_sample, int64_t more, SumRounding &r) const {
-    const int log = ceil_log2(divisor);
-    r = {};
-    r.absolute = absolute;
-    // Sums are right modulo 2^32.
-    r.start = static_cast<int32_t>(static_cast<uint32_t>(offset - more));
-    r.mode = shifts() ? SumRounding::Shift : SumRounding::Divide;
-    if (shifts()) {
-      r.shift = log;
-    } else {
-      // Exact for dividends below 2^31, see kernels/README.md; the divisor is greater than 1.
-      r.half = static_cast<int32_t>(half);
-      r.limit = static_cast<int32_t>((largest_sample + 1) * divisor - 1);
-      r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);
-      r.shift = log - 1;
-    }
-  }
-
-  // ShiftWide for sums that are too large by `more`. False if there is none.
-  bool wide_rounding(int64_t more, SumRounding &r) const {
-    constexpr int64_t kMost = 1 << 30;
-    const int64_t start = offset - more, high = start >> 24;
-    r = {};
-    r.mode = SumRounding::ShiftWide;
-    r.shift = ceil_log2(divisor) - 32;
-    r.start = static_cast<int32_t>(start & 0xffffff);
-    r.start_high = static_cast<int32_t>(high);
-    return shifts() && r.shift >= 0 && high >= -kMost && high <= kMost;
-  }
-
-  // Shift64 for sums up to `largest_sum`. False if there is none.
-  bool rounding_64(int64_t largest_sum, SumRounding &r) const {
-    r = {};
-    r.absolute = absolute;
-    r.mode = SumRounding::Shift64;
-    r.shift = ceil_log2(divisor);
-    r.start = static_cast<int32_t>(static_cast<uint32_t>(offset));
-    r.start_high = static_cast<int32_t>(offset >> 32);
-    // Shifted, the sum has to fit 32 bits.
-    return is_power() && (largest_sum + std::abs(offset)) >> r.shift < INT32_MAX - 1;
-  }
-
-  // The rounding of a pass with gains, whose sums are rounded first. The quotient must not have been reduced.
-  bool sharpening(const Pass &pass, int64_t largest_sample, int64_t more, SumRounding &r, Sharpening &s) const {
-    const int log = ceil_log2(divisor);
-    if (absolute || int64_t{1} << log != divisor || pass.wide || log > 32) return false;
-    // The gains are `gain` of the sum and divisor - gain * unit of the middle sample, as in unsharp masks.
-    const int64_t gain = pass.sum_gain, rest = divisor - pass.center_gain;
-    const int64_t unit = gain ? rest / gain : 0, scale = int64_t{1} << (32 - log);
-    if (unit * gain != rest || unit < 0 || unit > INT32_MAX / largest_sample || std::abs(gain) > INT32_MAX / scale ||
-        std::abs(offset) > INT64_MAX / 4 / scale)
-      return false;
-    r = {};
-    r.mode = SumRounding::Sharpen;
-    r.start = static_cast<int32_t>((pass.sum_shift ? int64_t{1} << (pass.sum_shift - 1) : 0) - more);
-    s.sum_shift = pass.sum_shift;
-    s.unit = static_cast<int32_t>(unit);
-    s.amount = static_cast<int32_t>(-gain * scale);
-    s.offset = offset * scale;
-    return true;
-  }
-};
+// The rounding of a pass with gains, whose sums are rounded first. The epilogue must not have been reduced.
+bool sharpen(const MaskEpilogue &e, const Pass &pass, int64_t more, SumRounding &r, Sharpening &s) {
+  const int log = ceil_log2(e.divisor);
+  if (!e.shifts() || pass.wide || log > 32) return false;
+  // The gains are `gain` of the sum and divisor - gain * unit of the middle sample, as in unsharp masks.
+  const int64_t gain = pass.sum_gain, rest = e.divisor - pass.center_gain;
+  const int64_t unit = gain ? rest / gain : 0, scale = int64_t{1} << (32 - log);
+  if (unit * gain != rest || unit < 0 || unit > INT32_MAX / e.max || std::abs(gain) > INT32_MAX / scale ||
+      std::abs(e.offset) > INT64_MAX / 4 / scale)
+    return false;
+  r = {};
+  r.mode = SumRounding::Sharpen;
+  r.start = static_cast<int32_t>((pass.sum_shift ? int64_t{1} << (pass.sum_shift - 1) : 0) - more);
+  s.sum_shift = pass.sum_shift;
+  s.unit = static_cast<int32_t>(unit);
+  s.amount = static_cast<int32_t>(-gain * scale);
+  s.offset = e.offset * scale;
+  return true;
+}
 
 // Fills in factor and magic for sums up to `largest_sum`. False if there are none.
-bool make_scale(const Quotient &quotient, int64_t largest_sum, DenseMmaParams &p) {
-  const int64_t divisor = quotient.divisor;
-  if (divisor >= 1 << 16) return false;
+bool make_scale(const MaskEpilogue &e, int64_t largest_sum, DenseMmaParams &p) {
+  if (e.divisor >= 1 << 16) return false;
   // factor * magic / 2^32 is 256 / divisor or slightly more. The excess, times the largest sum that has a sample, is
   // less than 256 / divisor: too little to reach the next sample.
   int shift = 0;
-  const auto magic = [&] { return ((int64_t{1} << (40 - shift)) + divisor - 1) / divisor; };
-  while (magic() > INT32_MAX) shift++;
+  while (e.reciprocal(40 - shift) > INT32_MAX) shift++;
   p.factor = 1 << shift;
-  p.magic = static_cast<int32_t>(magic());
-  return (largest_sum + std::abs(quotient.offset)) << shift <= INT32_MAX && divisor * divisor << shift < int64_t{1}
-                                                                                                             << 32;
+  p.magic = static_cast<int32_t>(e.reciprocal(40 - shift));
+  return (largest_sum + std::abs(e.offset)) << shift <= INT32_MAX && e.divisor * e.divisor << shift < int64_t{1} << 32;
 }
 
 // How many digits of -128 to 127, each of a byte, all values have; 0 if they have too many.
@@ -178,21 +141,16 @@ void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &co
 
 }  // namespace
 
-bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high) {
-  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
-}
-
 MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p) {
   MmaKind kind;
   if (!describe(plan, pass, kind, p) || !pass.mask[0].separable()) return {};
-  const int64_t largest_sample = pass.rounding[0][0].max;
   const IntegerMask &mask = pass.mask[0];
   const int radius = std::max(pass.radius_x, pass.radius_y);
   const bool words = kind.samples != Samples::U8;
   // With gains results may be negative although sums never are.
-  Quotient quotient(pass.rounding[0][0], pass.has_gain() || any_negative(mask.row) || any_negative(mask.column));
+  MaskEpilogue epilogue(pass.rounding[0][0], pass.has_gain() || any_negative(mask.row) || any_negative(mask.column));
   std::vector<int32_t> row = mask.row, column = mask.column;
-  if (!pass.has_gain()) quotient.reduce(column);
+  if (!pass.has_gain()) epilogue.reduce(column, least_divisor(epilogue));
   kind.radius = 8;
   while (kind.radius < radius) kind.radius *= 2;
   // Long windows of 16-bit samples: other structures are faster, except with factors of 24 bits.
@@ -207,28 +165,25 @@ MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p
       !all_within(row, mask.row_shift ? 0 : -end / 2, (end >> (p.row_shift - mask.row_shift)) - 1))
     return {};
   for (int32_t &v : row) v *= 1 << (p.row_shift - mask.row_shift);
-  if (words && pass.wide) quotient.extend(column, int64_t{1} << 32, static_cast<int32_t>(end / 2 - 1));
+  if (words && pass.wide) epilogue.extend(column, int64_t{1} << 32, static_cast<int32_t>(end / 2 - 1));
   const bool has_sign = !words || p.signed_column;
   if (!all_within(column, has_sign ? -end / 2 : 0, has_sign ? end / 2 - 1 : end - 1)) return {};
 
-  int64_t low = 0, high = 0, column_sum = 0;
-  for (int32_t v : row) (v < 0 ? low : high) += largest_sample * v;
-  for (int32_t v : column) column_sum += v;
+  const SumRange range = range_of(row, epilogue.max);
   const int64_t half = p.row_shift ? int64_t{1} << (p.row_shift - 1) : 0;
   // Rounded up, since rounding a row sum may reach one below, and to what row_start counts.
-  int64_t added = low < 0 ? ((-low) >> p.row_shift) + 1 : 0;
+  int64_t added = range.low < 0 ? ((-range.low) >> p.row_shift) + 1 : 0;
   if (words && !p.row_shift) added = (added + 255) & ~int64_t{255};
   const int64_t start = half + (added << p.row_shift);
-  if ((start + high) >> p.row_shift >= end) return {};
+  if ((start + range.high) >> p.row_shift >= end) return {};
   p.row_start = static_cast<int32_t>(words ? start >> 8 : start);
-  const int64_t more = added * column_sum;
+  const int64_t more = added * std::accumulate(column.begin(), column.end(), int64_t{0});
   if (pass.has_gain()) {
-    if (!mask.row_shift || !has_sharpening(kind.samples) ||
-        !quotient.sharpening(pass, largest_sample, more, p.epilogue, p.sharpening))
+    if (!mask.row_shift || !has_sharpening(kind.samples) || !sharpen(epilogue, pass, more, p.epilogue, p.sharpening))
       return {};
   } else if (!pass.wide) {
-    quotient.rounding(largest_sample, more, p.epilogue);
-  } else if (!quotient.wide_rounding(more, p.epilogue)) {
+    p.epilogue = round_32(epilogue, more);
+  } else if (!round_wide(epilogue, more, p.epilogue)) {
     return {};
   }
 
@@ -239,21 +194,20 @@ MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p
 MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
   MmaKind kind;
   if (!describe(plan, pass, kind, p) || pass.has_gain() || pass.mask[0].row_shift) return {};
-  const int64_t largest_sample = pass.rounding[0][0].max;
   const int width = pass.width(), height = pass.height();
   if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
-  Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
+  MaskEpilogue epilogue(pass.rounding[0][0], any_negative(pass.mask[0].value));
   std::vector<int32_t> value = pass.mask[0].value;
-  quotient.reduce(value);
-  if (kind.samples == Samples::U8) quotient.extend(value, 1024, INT8_MAX);  // then sums need no factor
+  epilogue.reduce(value, least_divisor(epilogue));
+  if (kind.samples == Samples::U8) epilogue.extend(value, 1024, INT8_MAX);  // then sums need no factor
   kind.radius = has_narrow_dense(kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   p.digits = digits_of(value);
-  int64_t largest_sum = 0;
-  for (int32_t v : value) largest_sum += largest_sample * std::abs(int64_t{v});
   if (!p.digits) return {};
-  if (kind.samples == Samples::U8 || (!pass.wide && !quotient.shifts()))
-    quotient.rounding(largest_sample, 0, p.epilogue);
-  else if (!quotient.rounding_64(largest_sum, p.epilogue))
+  const SumRange range = range_of(value, epilogue.max);
+  const int64_t largest_sum = range.high - range.low;
+  if (kind.samples == Samples::U8 || (!pass.wide && !epilogue.shifts()))
+    p.epilogue = round_32(epilogue, 0);
+  else if (!round_64(epilogue, largest_sum, p.epilogue))
     return {};
   const int rows = dense_rows(kind.samples);
   p.height = (height + rows - 1) / rows * rows;
@@ -268,7 +222,7 @@ MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
       }
     }
   if (kind.samples == Samples::U8 && p.digits == 1 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height)
-    kind.blocks4x4 = quotient.absolute || make_scale(quotient, largest_sum, p);
+    kind.blocks4x4 = epilogue.absolute || make_scale(epilogue, largest_sum, p);
   return kind;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cuda/launch_params.h"
 #include "plan/border.h"
+#include "plan/epilogue.h"
 #include "plan/plan.h"
 
 namespace cudaconv {
@@ -118,8 +119,6 @@ struct DenseMmaParams : MmaParams {
   // [digit][row]: the digits that count most come first for 8-bit samples, last for others, see DigitSums.
   uint32_t line[kMostDigits][kDenseRows][kDenseLineWords];
 };
-
-bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high);
 
 // Fill in the parameters of a pass except the frame and the tile height. Return no kind if the pass is not linear,
 // planes are not dense, or coefficients or sums do not fit. Dense kernels are for masks that separable ones cannot do.
