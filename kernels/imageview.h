@@ -94,6 +94,11 @@ struct FrameLayout {
     return largest;
   }
 
+  bool dense() const {
+    for (int i = 0; i < planes; i++)
+      if (!plane[i].dense()) return false;
+    return true;
+  }
   // Whether all planes are dense, of one container, and all samples have the same depth and shift.
   bool uniform_dense() const {
     const ChannelLayout &sample = plane[0].channel[0];

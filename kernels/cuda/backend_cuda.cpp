@@ -22,7 +22,6 @@
 #include "cuda/patient_wait.h"
 #include "cuda/region_job.h"
 #include "cuda/slot.h"
-#include "cuda/unpack.h"
 
 namespace cudaconv {
 
@@ -191,7 +190,7 @@ class CudaBackend : public Backend {
   }
 
   void prepare_temporaries(Slot &slot, const PreparedPlan &prepared) {
-    const Plan &filter = prepared.filter();
+    const Plan &filter = prepared.lowered;
     reserve_scratch(prepared);
     slot.buffers.scratch = scratch_.data();
     slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), filter.temporaries));
@@ -276,10 +275,9 @@ class CudaBackend : public Backend {
     if (dst.on_device) wait_for_others(dst, slot.target_free);
     if (!works_on(dst, plan)) slot.buffers.target = slot.target.prepare(plan.memory);
     const std::shared_ptr<const PreparedPlan> prepared = prepared_.get(slot.plan);
-    const UnpackedPlan *const unpacked = prepared->unpacked.get();
-    const Plan &filter = prepared->filter();
+    const LoweredPlan &filter = prepared->lowered;
     const FrameView packed_source = slot.buffers.source, packed_target = slot.buffers.target;
-    if (unpacked) {
+    if (prepared->unpacks()) {
       slot.buffers.source = slot.unpacked_source.prepare(filter.memory);
       slot.buffers.target = slot.unpacked_target.prepare(filter.memory);
     }
@@ -291,12 +289,12 @@ class CudaBackend : public Backend {
     slot.buffers.mosaic_boxes = nullptr;
 
     begin_kernels(slot);
-    if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, launches_);
+    if (prepared->unpacks()) launch_unpack(filter, packed_source, slot.buffers.source, launches_);
     kernels_name_ = prepared->launches.front().name();
     launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
       launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, &launches_, &opted_in_});
     });
-    if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, launches_);
+    if (prepared->unpacks()) launch_pack(filter, slot.buffers.target, packed_target, launches_);
     if (dst.on_device && !works_on(dst, plan)) copy_frame(plan, slot.target.view(), dst);
     end_kernels(slot, captured);
     slot.down = whole_frame(plan.memory);
@@ -316,16 +314,16 @@ class CudaBackend : public Backend {
       return end_on_device(slot, frame, captured);
     }
 
-    const UnpackedPlan *const unpacked = job->groups[0].prepared->unpacked.get();
-    const FrameView filtered = unpacked ? slot.unpacked_source.prepare(unpacked->plan.memory) : frame;
+    const PreparedPlan &first = *job->groups[0].prepared;
+    const FrameView filtered = first.unpacks() ? slot.unpacked_source.prepare(first.lowered.memory) : frame;
     upload_lists(slot, job, captured);
     const Launches launches = launches_of(slot, *job, filtered);
 
     begin_kernels(slot);
     kernels_name_ = job->groups.back().prepared->launches.front().name();
-    if (unpacked) launch_unpack(*unpacked, frame, filtered, launches_);
+    if (first.unpacks()) launch_unpack(first.lowered, frame, filtered, launches_);
     launch_all(slot, launches.size(), captured, cancellation, [&](size_t i) { launches[i](); });
-    if (unpacked) launch_pack(*unpacked, filtered, frame, launches_);
+    if (first.unpacks()) launch_pack(first.lowered, filtered, frame, launches_);
     end_on_device(slot, frame, captured);
   }
 
@@ -376,7 +374,7 @@ class CudaBackend : public Backend {
   // The launches of all stages. Several groups read a copy of the frame as it is before the stage. Each is put in place
   // over the ones before it.
   Launches launches_of(Slot &slot, const RegionJob &job, const FrameView &frame) {
-    const Plan &first = job.groups[0].prepared->filter();
+    const Plan &first = job.groups[0].prepared->lowered;
     for (const Group &group : job.groups) reserve_scratch(*group.prepared);
     const FrameView results = slot.results.prepare(first.memory);
     const bool several = job.groups.size() > 1;
@@ -400,7 +398,7 @@ class CudaBackend : public Backend {
   // Adds the launches of a group's stage, from one frame to another.
   void add_stage(Slot &slot, const Group &group, size_t index, const FrameView &from, const FrameView &to,
                  Launches &launches) {
-    const Plan &filter = group.prepared->filter();
+    const Plan &filter = group.prepared->lowered;
     const std::vector<Stage> stages = stages_of(filter);
     prepare_temporaries(slot, *group.prepared);
     FrameBuffers &buffers = slot.buffers;

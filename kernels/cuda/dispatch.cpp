@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cuda/dispatch.h"
 
-#include <algorithm>
-
 #include "cuda/launchers.h"
 
 namespace cudaconv {
@@ -87,11 +85,8 @@ void launch_prepared(const PreparedLaunch &launch, PassRun run) {
   launch.prepared.launch(run);
   if (!launch.structure) return;
   run.index += launch.passes() - 1;
-  const FrameLayout &layout = run.plan.layout;
-  const bool dense =
-      std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &plane) { return plane.dense(); });
   // Structures that also take other planes copy kept pixels themselves.
-  if (dense && (run.pass().keep_x || run.pass().keep_y)) launch_restore(run);
+  if (run.plan.layout.dense() && (run.pass().keep_x || run.pass().keep_y)) launch_restore(run);
 }
 
 }  // namespace cudaconv

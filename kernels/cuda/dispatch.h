@@ -4,12 +4,11 @@
 // device. The answer, with kernels, grids and parameters, is launched for each frame.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plan/lower.h"
 
 namespace cudaconv {
 
@@ -20,13 +19,6 @@ struct KernelSets {
 
 // The kernels for the current device. Throws Error{NoDevice} if it can run none.
 KernelSets find_kernels();
-
-// Whether all planes have this container, and kernels on u8x4s can read and write them, see device/u8x4_tile.cuh.
-inline bool is_uniform_dense(const FrameLayout &layout, Container container) {
-  return layout.uniform_dense() && std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
-           return p.container == container && (container == Container::U8 ? p.channel[0].depth == 8 : p.channels != 3);
-         });
-}
 
 struct PartArea;
 

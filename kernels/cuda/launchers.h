@@ -81,6 +81,12 @@ void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes);
 // Error{Device}.
 void launch_restore(const PassRun &run);
 
+// Unpack a frame to the dense planes of the plan, and pack it again, in one launch each. `packed` has the planes of
+// memory. All pitches and addresses are multiples of 16 bytes. Bytes that belong to no pixel are neither read nor
+// written. Throw Error{Device}.
+void launch_unpack(const LoweredPlan &plan, const FrameView &packed, const FrameView &dense, LaunchGraph &launches);
+void launch_pack(const LoweredPlan &plan, const FrameView &dense, const FrameView &packed, LaunchGraph &launches);
+
 // The method with which launch_method() carries out a pass.
 Method resolve_method(const Plan &plan, const Pass &pass);
 

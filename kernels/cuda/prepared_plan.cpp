@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "cuda/extremum/large_squares.h"
-
 namespace cudaconv {
 
 namespace {
@@ -17,11 +15,8 @@ constexpr size_t kMostPrepared = 64;
 std::shared_ptr<const PreparedPlan> PreparedPlans::get(const std::shared_ptr<const Plan> &plan) {
   auto found = std::find_if(plans_.begin(), plans_.end(), [&](const auto &p) { return p->plan == plan; });
   if (found == plans_.end()) {
-    auto made = std::make_shared<PreparedPlan>();
-    made->plan = plan;
-    made->unpacked = unpack_plan(*plan);
-    made->divided = divide_squares(made->dense());
-    made->launches = prepare(made->filter(), kernels_);
+    auto made = std::make_shared<PreparedPlan>(PreparedPlan{plan, lower(*plan), {}});
+    made->launches = prepare(made->lowered, kernels_);
     if (plans_.size() == kMostPrepared) plans_.pop_back();
     found = plans_.insert(plans_.end(), std::move(made));
   }

@@ -7,18 +7,15 @@
 #include <vector>
 
 #include "cuda/dispatch.h"
-#include "cuda/unpack.h"
 
 namespace cudaconv {
 
 struct PreparedPlan {
   std::shared_ptr<const Plan> plan;
-  std::shared_ptr<const UnpackedPlan> unpacked;  // nullptr: frames are filtered as they are
-  std::shared_ptr<const Plan> divided;   // one of these two with squares divided that are too large; nullptr: none is
-  std::vector<PreparedLaunch> launches;  // for filter()
+  LoweredPlan lowered;
+  std::vector<PreparedLaunch> launches;  // of `lowered`
 
-  const Plan &dense() const { return unpacked ? unpacked->plan : *plan; }
-  const Plan &filter() const { return divided ? *divided : dense(); }
+  bool unpacks() const { return !lowered.packed.empty(); }
 };
 
 // Keeps the plans that were used last prepared for a device.

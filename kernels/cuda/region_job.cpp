@@ -24,9 +24,9 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
     }
   };
   for (const Group &group : groups)
-    if (!group.prepared->unpacked) add(group.work);
+    if (!group.prepared->unpacks()) add(group.work);
   // Unpacked frames have other parts than the plan, so the work is computed once more for the plan's parts.
-  if (!groups.empty() && groups[0].prepared->unpacked)
+  if (!groups.empty() && groups[0].prepared->unpacks())
     for (const PlannedRegions &p : planned) {
       const RegionWork work(*p.plan, p.regions, cancellation);
       cancellation.check();
@@ -38,7 +38,7 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
 // The pixels of each part that a launch computes: as few rectangles, which travel with it as parts of their own, or as
 // the rectangle around all. Empty if that is the frame.
 std::vector<PartArea> areas_of(const PreparedPlan &prepared, const PreparedLaunch &launch, const RegionWork &work) {
-  const Plan &plan = prepared.filter();
+  const Plan &plan = prepared.lowered;
   const Pass &pass = plan.passes[launch.first];
   std::vector<PartArea> areas;
   size_t rectangles = 0;
@@ -64,7 +64,7 @@ std::vector<PartArea> areas_of(const PreparedPlan &prepared, const PreparedLaunc
 // The pixels of the frame that a stage of any group reads or writes, as a rectangle around those of each part.
 Selection select_needed(const std::vector<Group> &groups) {
   Selection selection;
-  for (size_t i = 0; i < groups[0].prepared->filter().parts.size(); i++) {
+  for (size_t i = 0; i < groups[0].prepared->lowered.parts.size(); i++) {
     Area needed = groups[0].work.selected(i);
     for (const Group &group : groups) needed.add(group.work.needed(i));
     if (!needed.empty()) selection.rects.push_back({needed.bounds(), static_cast<uint8_t>(i)});
@@ -83,10 +83,10 @@ std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegion
   auto job = std::make_shared<RegionJob>();
   for (const PlannedRegions &p : planned) {
     std::shared_ptr<const PreparedPlan> prepared = prepared_plans.get(p.plan);
-    RegionWork work(prepared->filter(), p.regions, cancellation);
+    RegionWork work(prepared->lowered, p.regions, cancellation);
     cancellation.check();
     if (work.empty()) continue;
-    const Plan &filter = prepared->filter();
+    const Plan &filter = prepared->lowered;
     std::vector<std::vector<PartArea>> computed;
     for (const PreparedLaunch &launch : prepared->launches) computed.push_back(areas_of(*prepared, launch, work));
     std::vector<PreparedLaunch> launches = prepared->launches;

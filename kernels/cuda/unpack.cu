@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel that unpacks frames and packs them again, see unpack.h. Each thread converts 16 bytes of a row in memory.
+// The kernel that unpacks frames and packs them again, see UnpackPlane. Each thread converts 16 bytes of a row in
+// memory.
 //
 // Example, YUY2: the 8 bytes y0 u0 y1 v0 y2 u1 y3 v1 become y0 y1 y2 y3 of the first dense plane and u0 v0 u1 v1 of the
 // second. Unpacking has the selectors 0x6420 and 0x7531, packing has 0x5140 and 0x7362.
-#include "cuda/unpack.h"
-
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
+#include "cuda/launchers.h"
 
 namespace cudaconv {
 
@@ -104,14 +104,14 @@ __global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(co
                   {plane.row_bytes[0] - first, plane.row_bytes[1] - first});
 }
 
-void launch_frame(bool packs, const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense,
+void launch_frame(bool packs, const LoweredPlan &plan, const FrameView &packed, const FrameView &dense,
                   LaunchGraph &launches) {
   UnpackParams p = {};
   p.packs = packs;
-  p.planes = plan.memory_planes;
+  p.planes = static_cast<int32_t>(plan.packed.size());
   int blocks = 0;
   for (int n = 0; n < p.planes; n++) {
-    const UnpackPlane &plane = plan.plane[n];
+    const UnpackPlane &plane = plan.packed[n];
     p.plane[n] = plane;
     p.packed[n] = packed.plane[plane.memory_plane];
     for (int i = 0; i < kMaxPlanes; i++) p.dense[n][i] = dense.plane[plane.plane[i % plane.planes]];
@@ -125,11 +125,11 @@ void launch_frame(bool packs, const UnpackedPlan &plan, const FrameView &packed,
 
 }  // namespace
 
-void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, LaunchGraph &launches) {
+void launch_unpack(const LoweredPlan &plan, const FrameView &packed, const FrameView &dense, LaunchGraph &launches) {
   launch_frame(false, plan, packed, dense, launches);
 }
 
-void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, LaunchGraph &launches) {
+void launch_pack(const LoweredPlan &plan, const FrameView &dense, const FrameView &packed, LaunchGraph &launches) {
   launch_frame(true, plan, packed, dense, launches);
 }
 

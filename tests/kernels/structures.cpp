@@ -18,7 +18,6 @@
 
 #include "backend.h"
 #include "cuda/dispatch.h"
-#include "cuda/extremum/large_squares.h"
 #include "formats.h"
 #include "guarded_frame.h"
 
@@ -213,13 +212,12 @@ void check_divided(Count &count) {
     for (int size : {63, 65, 127, 129, 255}) {
       FilterSettings s = settings(Mask::Dilate, size);
       s.border = Border::Keep;
-      const std::shared_ptr<const Plan> divided = divide_squares(*make_plan(s, format_named(format).layout(64, 12)));
+      const LoweredPlan divided = lower(*make_plan(s, format_named(format).layout(64, 12)));
       const std::string what = std::string(format) + " " + std::to_string(size);
-      count.add(!divided == (size / 2 <= most), what + ": divided or not");
-      if (!divided) continue;
+      count.add((divided.passes.size() == 1) == (size / 2 <= most), what + ": divided or not");
       int reach = 0, source = Pass::kInput;
-      for (const Pass &pass : divided->passes) {
-        const bool last = &pass == &divided->passes.back();
+      for (const Pass &pass : divided.passes) {
+        const bool last = &pass == &divided.passes.back();
         count.add(pass.radius_x <= most && pass.radius_x == pass.radius_y, what + ": too large");
         count.add(pass.source == source && (pass.target == Pass::kOutput) == last, what + ": frames");
         count.add(pass.keep_x == (last ? size / 2 : 0) && pass.in_regions == last, what + ": pixels that are kept");
@@ -301,9 +299,7 @@ void check_format(const char *name, int width, Backend &backend, Count &count) {
     const char *got = backend.stats().kernels;
     count.add(got && !std::strcmp(got, want), what + ": want " + want + ", got " + quoted(got));
     check_prepared(*plan, what, count);
-    if (!layout.uniform_dense()) continue;  // the prepared plan is another: the plan of the unpacked frame
-    const std::shared_ptr<const Plan> divided = divide_squares(*plan);
-    const char *prepared = prepare(divided ? *divided : *plan, find_kernels()).front().name();
+    const char *prepared = prepare(lower(*plan), find_kernels()).front().name();
     count.add(prepared == got, what + ": prepared " + quoted(prepared) + ", launched " + quoted(got));
   }
 }

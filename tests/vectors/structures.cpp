@@ -15,7 +15,6 @@
 
 #include "backend.h"
 #include "cuda/dispatch.h"
-#include "cuda/unpack.h"
 #include "vector.h"
 
 namespace cudaconv::verify {
@@ -30,9 +29,8 @@ Counts count(const std::vector<Vector> &vectors, const KernelSets &kernels) {
   for (const Structure &structure : structures()) counts[structure.name] = 0;
   for (const Vector &v : vectors) {
     const std::shared_ptr<const Plan> plan = make_plan(v.settings, v.layout());
-    const std::shared_ptr<const UnpackedPlan> unpacked = unpack_plan(*plan);
     std::set<std::string> names;
-    for (const PreparedLaunch &launch : prepare(unpacked ? unpacked->plan : *plan, kernels))
+    for (const PreparedLaunch &launch : prepare(lower(*plan), kernels))
       names.insert(launch.name() ? launch.name() : "a method");
     for (const std::string &name : names) counts[name]++;
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "cuda/device/u8x4_tile.h"
-#include "cuda/extremum/large_squares.h"
 #include "cuda/tile_height.h"
 
 namespace cudaconv {
@@ -65,7 +64,7 @@ KernelLaunch<VanHerkParams> choose_u16(int step, VanHerkParams &p) {
 }
 
 // Channels that are not filtered are copied from the source. If copy_source is another frame, it has the same in these
-// channels, see large_squares.h.
+// channels, see divide_squares() in plan/lower.cpp.
 KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   const Pass &pass = query.pass();
   const int size = pass.width();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by squares up to 63x63, in one launch. large_squares.h divides larger ones into passes.
+// Dilations and erosions by squares up to 63x63, in one launch. plan/lower.h divides larger ones into passes.
 //
 // Computes the largest sample of the window around each sample, as extremum() of methods/operations.cuh does. For
 // erosions samples are complemented before and after. A block loads a tile into shared memory, filters its rows in

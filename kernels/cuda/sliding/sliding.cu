@@ -14,52 +14,6 @@ using namespace sliding;
 
 namespace {
 
-// Passes that one launch does.
-struct Composite {
-  int passes = 0;           // 0: none
-  bool gradient = false;    // the largest sample minus the smallest, else a closing or an opening
-  bool difference = false;  // of these and the samples
-};
-
-// Whether a pass from `index` on reads frame buffer `frame`.
-bool is_read(const Plan &plan, size_t index, int frame) {
-  return std::any_of(plan.passes.begin() + static_cast<std::ptrdiff_t>(index), plan.passes.end(),
-                     [&](const Pass &pass) { return pass.reads(frame); });
-}
-
-bool may_leave_pixels(const Pass &pass) {
-  return pass.keep_x || pass.keep_y || pass.in_regions;
-}
-
-// Recognises two extrema in a row, a maximum and a minimum, with an optional difference after them.
-Composite find_composite(const PassQuery &query) {
-  const Plan &plan = query.plan;
-  const size_t i = query.index, left = plan.passes.size() - i;
-  if (left < 2) return {};
-  const Pass &first = plan.passes[i], &second = plan.passes[i + 1];
-  const Pass *third = left > 2 ? &plan.passes[i + 2] : nullptr;
-  const bool dilates = first.op == Op::Maximum, erodes = first.op == Op::Minimum;
-  if (!(dilates && second.op == Op::Minimum) && !(erodes && second.op == Op::Maximum)) return {};
-  if (may_leave_pixels(first)) return {};
-  if (third && (third->op != Op::Difference || third->copy_source != first.source || may_leave_pixels(second)))
-    third = nullptr;
-
-  Composite kind;
-  if (second.source == first.source) {
-    if (!third || !dilates || third->source != first.target || third->operand != second.target) return {};
-    kind = {3, true, false};
-  } else {
-    if (second.source != first.target) return {};
-    const int greater = dilates ? second.target : first.source, smaller = dilates ? first.source : second.target;
-    kind = {2, false, false};
-    if (third && third->source == greater && third->operand == smaller) kind = {3, false, true};
-  }
-  // The frame buffer between the passes is not written, so no later pass may read it.
-  if (is_read(plan, i + kind.passes, first.target)) return {};
-  if (kind.passes == 3 && is_read(plan, i + 3, second.target)) return {};
-  return kind;
-}
-
 // The kernel for some passes, none if they are not for this structure.
 struct Choice {
   SlidingKernel kernel;
@@ -113,8 +67,7 @@ SwarKind plan_composite(const PassQuery &query, const Composite &composite, Slid
 // Chooses the kernel for the pass, or for several from it on; the frame has been filled in.
 Choice choose(const PassQuery &query, SlidingParams &p) {
   Choice choice;
-  // At edges closings know samples inside their windows alone.
-  const Composite composite = p.border == Border::Wrap ? Composite{} : find_composite(query);
+  const Composite composite = find_composite(query.plan, query.index);
   if (composite.passes) {
     choice.kind = plan_composite(query, composite, p);
     choice.passes = composite.passes;
