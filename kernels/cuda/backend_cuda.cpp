@@ -432,7 +432,7 @@ class CudaBackend : public Backend {
     host.data.reserve(bytes);
     slot.lists.reserve(bytes);
     std::memcpy(host.data.data(), job->lists.data(), bytes);
-    launch_fetch(host.data.data(), slot.lists.data(), bytes, launches_);
+    copy_to_device(host.data.data(), slot.lists.data(), bytes, launches_);
     if (!slot.leaves) return;
     launches_.enqueue();
     if (!host.fetched) host.fetched = std::make_unique<Event>(cudaEventDisableTiming);

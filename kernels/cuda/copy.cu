@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// copy_kernel copies rectangles of bytes within the device. Unlike a copy of the driver it can be a node of a graph
-// whose addresses change, and takes all planes in one launch. A block of 32 x 8 threads copies 512 bytes of 32 rows:
+// copy_kernel copies rectangles of bytes within the device, and lists from pinned host memory. Unlike a copy of the
+// driver it can be a node of a graph whose addresses change, and takes all planes in one launch. A block of 32 x 8
+// threads copies 512 bytes of 32 rows:
 //
 //               32 chunks of 16 bytes
 //     rows 0-7   thread (x, y) copies chunk x of rows y, y + 8, y + 16, y + 24. All four are loaded
@@ -95,6 +96,21 @@ void copy_on_device(const std::vector<CopyRect> &rects, const FrameView &from, c
   if (blocks)
     enqueue("copy", copy_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreadsAcross * kThreadsDown), 0, launches,
             p);
+}
+
+void copy_to_device(uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches) {
+  constexpr size_t kMostByLaunch = 256 << 10, kRow = kThreadsAcross * kChunkBytes;
+  if (bytes > kMostByLaunch) {
+    launches.enqueue();
+    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, launches.stream()), "cudaMemcpyAsync of lists");
+    return;
+  }
+  // In rows, as the blocks of copy_kernel copy them, and the rest.
+  const int rows = static_cast<int>(bytes / kRow);
+  FrameView from, to;
+  from.plane[0] = {host, kRow};
+  to.plane[0] = {device, kRow};
+  copy_on_device({{0, 0, kRow, 0, rows}, {0, 0, bytes % kRow, rows, rows + 1}}, from, to, launches);
 }
 
 }  // namespace cudaconv

@@ -83,6 +83,10 @@ void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const
 void copy_on_device(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,
                     LaunchGraph &launches);
 
+// Copies bytes of pinned host memory to the device. Few bytes are copied by a launch, since the copy engine takes
+// longer to start than they take on the bus. `bytes` and addresses are multiples of 16. Throws Error{Device}.
+void copy_to_device(uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches);
+
 // Copies between host memory with `parallel_for`. Stops early if `cancellation` asks for it.
 void copy_on_host(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,
                   const ParallelFor &parallel_for, const Cancellation *cancellation);

@@ -8,8 +8,6 @@
 // a row of a cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors. Then pixels
 // that fade are blended word by word, or container by container. Their shares are looked up first, a byte for each
 // pixel of the cell in shared memory.
-//
-// fetch_kernel copies the lists from pinned host memory to the device.
 #include "cuda/regions/put_in_place.h"
 
 #include <algorithm>
@@ -316,13 +314,6 @@ __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __gri
   put_pixels(part, cell, rows);
 }
 
-constexpr int kFetchThreads = 256;
-
-__global__ void __launch_bounds__(kFetchThreads) fetch_kernel(const uint4 *from, uint4 *to, int vectors) {
-  const int i = static_cast<int>(blockIdx.x) * kFetchThreads + static_cast<int>(threadIdx.x);
-  if (i < vectors) to[i] = from[i];
-}
-
 bool is_aligned(const PlaneView &view) {
   return (reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % sizeof(uint4) == 0;
 }
@@ -340,20 +331,6 @@ int32_t cells_of(const PixelRect &r) {
 }
 
 }  // namespace
-
-void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches) {
-  constexpr size_t kMostFetched = 256 << 10;
-  if (bytes > kMostFetched) {
-    launches.enqueue();
-    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, launches.stream()),
-          "cudaMemcpyAsync of the regions");
-    return;
-  }
-  const int vectors = static_cast<int>(bytes / sizeof(uint4));
-  enqueue("fetch", fetch_kernel, dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)),
-          dim3(kFetchThreads), 0, launches, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
-          vectors);
-}
 
 void launch_put_in_place(const Plan &plan, const Selection &selection, const uint8_t *lists, const FrameView &from,
                          const FrameView &to, LaunchGraph &launches) {

@@ -50,10 +50,6 @@ size_t append_list(const std::vector<T> &list, std::vector<uint8_t> *lists) {
   return begin;
 }
 
-// Enqueues the copy of lists from pinned host memory. Short ones are copied by a kernel, since the copy engine takes
-// longer to start than they take on the bus. `bytes` and addresses are multiples of 16. Throws Error{Device}.
-void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches);
-
 // Enqueues the copy of a selection from one frame to another. `lists`: the job's lists in device memory. Both frames
 // have the plan's layout. Throws Error{Device}.
 void launch_put_in_place(const Plan &plan, const Selection &selection, const uint8_t *lists, const FrameView &from,
