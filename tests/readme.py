@@ -19,8 +19,8 @@ import sys
 
 LAST_VERSION = (1, 28)  # the newest version whose formats gst/README.md lists
 MEMORIES = ("system", "cuda")
-MANUALS = ("README.md", "gst/NEWS.md", "gst/README.md", "kernels/README.md", "pipelines/README.md",
-           "pipelines/coming-from.md", "tests/bench/README.md", "tests/package/README.md")
+MANUALS = ("README.md", "gst/NEWS.md", "gst/README.md", "kernels/README.md", "kernels/numbers.md",
+           "pipelines/README.md", "pipelines/coming-from.md", "tests/bench/README.md", "tests/package/README.md")
 INHERITED = ("name", "parent", "qos")
 TYPES = {"Enum": "enum", "Unsigned Integer64": "uint64", "Unsigned Integer": "uint", "Integer": "int",
          "Double": "double", "String": "string", "Boolean": "bool"}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // A wide Gaussian through a smaller frame: reduce, blur, expand. The cost does not grow with sigma. This file describes
-// one axis, in integers; both axes do the same, each with its own blur. kernels/README.md has the accuracy.
+// one axis, in integers; both axes do the same, each with its own blur. kernels/numbers.md has the accuracy.
 #pragma once
 
 #include <array>

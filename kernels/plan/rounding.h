@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Turns an exact integer accumulator into a sample. CPU and GPU share these few functions. All arithmetic is in
-// integers, so that no order of work and no device can change a byte. kernels/README.md derives the formulas.
+// integers, so that no order of work and no device can change a byte. kernels/numbers.md derives the formulas.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,7 @@ Sliding plan_built_in(const Scaled &mask, bool words, SwarParams &k) {
   }
   // Bytes: exact for sums below 2^15. Rounding up the reciprocal adds less than half of 1 / divisor to a quotient. The
   // sum in the low half adds less than another half to the quotient of the high half. 16-bit containers: exact for
-  // dividends below 2^31, see kernels/README.md.
+  // dividends below 2^31, see kernels/numbers.md.
   if (e.divisor == 1 || (!words && (e.is_power() || highest >= 1 << 15))) return Sliding::None;
   k.epilogue = Epilogue::Divide;
   k.magic = static_cast<uint32_t>(e.reciprocal(words ? 31 + log : 24));

@@ -53,7 +53,7 @@ SumRounding round_32(const MaskEpilogue &e, int64_t more) {
   if (e.shifts()) {
     r.shift = log;
   } else {
-    // Exact for dividends below 2^31, see kernels/README.md; the divisor is greater than 1.
+    // Exact for dividends below 2^31, see kernels/numbers.md; the divisor is greater than 1.
     r.half = static_cast<int32_t>(e.half);
     r.limit = static_cast<int32_t>(e.limit());
     r.magic = static_cast<uint32_t>(e.reciprocal(31 + log));
