@@ -153,15 +153,39 @@ void *shared_buffer;
 std::vector<Thread> threads;
 std::vector<uint64_t> exchanged;  // values that lanes passed to their last rendezvous
 unsigned int started, live, at_block_barrier, current_thread;
+unsigned int turn;  // of the next thread in a round, in which each thread that may continue does so once
 bool backward;
 
 Scheduler scheduler;
 Fiber *current_fiber;
+bool came_from_scheduler;  // to the current fiber
 std::vector<std::unique_ptr<Fiber>> fibers;
 std::vector<Fiber *> idle_fibers;
 
+unsigned int in_order(unsigned int i) {
+  return backward ? static_cast<unsigned int>(threads.size()) - 1 - i : i;
+}
+
+void set_current(unsigned int index) {
+  current_thread = index;
+  threadIdx = make_uint3(index % blockDim.x, index / blockDim.x % blockDim.y, index / (blockDim.x * blockDim.y));
+}
+
+// The next thread of this round that may continue, and becomes the current thread; nullptr at the end of the round.
+Fiber *next_fiber() {
+  while (turn < threads.size()) {
+    const unsigned int index = in_order(turn++);
+    if (!threads[index].live || threads[index].waits_at) continue;
+    set_current(index);
+    return threads[index].fiber;
+  }
+  return nullptr;
+}
+
+// From the scheduler to a fiber, until a fiber finds no other.
 void resume(Fiber *fiber) {
   current_fiber = fiber;
+  came_from_scheduler = true;
 #ifdef STANDIN_ASAN
   __sanitizer_start_switch_fiber(&scheduler.fake_stack, fiber->stack(), Fiber::kStackBytes);
 #endif
@@ -175,34 +199,37 @@ void resume(Fiber *fiber) {
 #endif
 }
 
-// Switches to the scheduler, until it resumes this fiber.
-void suspend() {
-  Fiber *self = current_fiber;
+// Tells AddressSanitizer that a fiber runs.
+void arrive([[maybe_unused]] void *fake_stack) {
 #ifdef STANDIN_ASAN
-  __sanitizer_start_switch_fiber(&self->fake_stack, scheduler.stack, scheduler.stack_bytes);
+  const void *stack = nullptr;
+  size_t bytes = 0;
+  __sanitizer_finish_switch_fiber(fake_stack, &stack, &bytes);
+  if (came_from_scheduler) scheduler.stack = stack, scheduler.stack_bytes = bytes;
+#endif
+}
+
+// Switches to the next fiber of the round, or else to the scheduler, until this fiber is resumed. The way through the
+// scheduler would be two switches.
+void suspend() {
+  Fiber *self = current_fiber, *next = next_fiber();
+#ifdef STANDIN_ASAN
+  __sanitizer_start_switch_fiber(&self->fake_stack, next ? next->stack() : scheduler.stack,
+                                 next ? Fiber::kStackBytes : scheduler.stack_bytes);
 #endif
 #ifdef __SANITIZE_THREAD__
-  __tsan_switch_to_fiber(scheduler.thread, 0);
+  __tsan_switch_to_fiber(next ? next->thread : scheduler.thread, 0);
 #endif
-  self->context.switch_to(scheduler.context);
-#ifdef STANDIN_ASAN
-  __sanitizer_finish_switch_fiber(self->fake_stack, &scheduler.stack, &scheduler.stack_bytes);
-#endif
-}
-
-unsigned int in_order(unsigned int i) {
-  return backward ? static_cast<unsigned int>(threads.size()) - 1 - i : i;
-}
-
-void set_current(unsigned int index) {
-  current_thread = index;
-  threadIdx = make_uint3(index % blockDim.x, index / blockDim.x % blockDim.y, index / (blockDim.x * blockDim.y));
+  if (next) {
+    current_fiber = next;
+    came_from_scheduler = false;
+  }
+  self->context.switch_to(next ? next->context : scheduler.context);
+  arrive(self->fake_stack);
 }
 
 void fiber_main() {
-#ifdef STANDIN_ASAN
-  __sanitizer_finish_switch_fiber(nullptr, &scheduler.stack, &scheduler.stack_bytes);
-#endif
+  arrive(nullptr);
   for (;;) {
     while (started < threads.size()) {
       set_current(in_order(started++));
@@ -327,6 +354,7 @@ void run_block(const std::function<void()> &body) {
   thread_body = &body;
   live = count;
   started = at_block_barrier = 0;
+  turn = count;  // no round before all have started
   while (started < count) {
     if (idle_fibers.empty()) {
       fibers.push_back(std::make_unique<Fiber>());
@@ -338,12 +366,8 @@ void run_block(const std::function<void()> &body) {
   }
   while (live) {
     if (!release()) die_in_deadlock();
-    for (unsigned int i = 0; i < count; i++) {
-      const unsigned int index = in_order(i);
-      if (!threads[index].live || threads[index].waits_at) continue;
-      set_current(index);
-      resume(threads[index].fiber);
-    }
+    turn = 0;
+    while (Fiber *fiber = next_fiber()) resume(fiber);
   }
 }
 
