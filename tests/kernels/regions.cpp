@@ -2,6 +2,10 @@
 //
 // Tests regions on every backend, beyond the conformance test: several plans for one frame, bytes outside regions,
 // bytes over the bus, and very many regions.
+//
+//   regions            every backend
+//   regions --device   the CUDA backend, and what is computed before any backend: the CPU backend has no other code
+//   there regions --streams  what the CUDA backend has on several streams
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -664,21 +668,29 @@ void test(Backend &backend, int width, int height) {
 
 }  // namespace
 
-int run() {
+int run(const std::string &part) {
   const auto one_thread = [](int n, const std::function<void(int)> &body) {
     for (int i = 0; i < n; i++) body(i);
   };
-  // The CPU has no streams: the other run tests it.
-  if (!std::getenv("CUDACONV_STANDIN_STREAMS")) {
-    test_pixels_are_filtered_once();
+  if (part.empty()) {
     test(*make_cpu_backend(one_thread, 1), 640, 360);
     test_groups(*make_cpu_backend(one_thread, 4));
+  }
+  if (part != "--streams") {
+    test_pixels_are_filtered_once();
     test_pixels_in_the_frame();
     test_polygons();
   }
   std::string why;
   if (cuda_device_count(&why) == 0) {
     std::printf("CUDA is not tested: %s\n", why.c_str());
+  } else if (part == "--streams") {
+    const auto backend = make_cuda_backend();
+    test_traffic(*backend);
+    test_one_plan(*backend);
+    test_alpha(*backend);
+    test_long_masks(*backend);
+    test_long_lists(*backend);
   } else {
     test(*make_cuda_backend(), 320, 180);
   }
@@ -687,6 +699,6 @@ int run() {
 
 }  // namespace cudaconv::test
 
-int main() {
-  return cudaconv::test::run();
+int main(int argc, char **argv) {
+  return cudaconv::test::run(argc > 1 ? argv[1] : "");
 }
