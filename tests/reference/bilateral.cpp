@@ -70,6 +70,8 @@ class Window {
       : in_(in),
         weight_(weight),
         m_(m),
+        columns_(positions(m.border, in[0]->width, m.width)),
+        rows_(positions(m.border, in[0]->height, m.height)),
         step_(point_distance(m, static_cast<int>(in.size()))),
         distances_(m.width * m.height) {}
 
@@ -104,7 +106,7 @@ class Window {
     Real real = 0;
   };
   int value(const Channel &in, int outside, int x, int y) const {
-    const int column = position(m_.border, x, in.width), row = position(m_.border, y, in.height);
+    const int column = columns_[x + m_.width / 2], row = rows_[y + m_.height / 2];
     return column < 0 || row < 0 ? outside : in.sample[row * in.width + column];
   }
   int sample(size_t c, int x, int y) const { return value(*in_[c], m_.border_value[c], x, y); }
@@ -126,6 +128,7 @@ class Window {
   const std::vector<const Channel *> &in_;
   const Channel *weight_;
   const BilateralMask &m_;
+  const std::vector<int> columns_, rows_;
   const int64_t step_;
   std::vector<Weight> distances_;
   std::unordered_map<int, Weight> differences_;

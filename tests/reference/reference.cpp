@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <utility>
 
 #include "bilateral.h"
 #include "mosaic.h"
@@ -129,6 +130,13 @@ int position(Border border, int i, int n) {
     }
   }
   return i;
+}
+
+std::vector<int> positions(Border border, int n, int length) {
+  std::vector<int> list;
+  if (n == 0) return list;  // a frame of one row has no second field
+  for (int i = 0; i < n + length - 1; i++) list.push_back(position(border, i - length / 2, n));
+  return list;
 }
 
 namespace {
@@ -347,20 +355,26 @@ struct Context {
   size_t colour = 0;
 };
 
-// The samples of a channel and, by the border mode, the samples outside it.
+// The samples of a channel and, by the border mode, the samples outside it, as far as windows with this radius reach.
 class Samples {
  public:
-  Samples(const Channel &channel, const Context &context) : channel_(channel), context_(context) {}
+  Samples(const Channel &channel, const Context &context, int radius_x, int radius_y)
+      : channel_(channel),
+        border_value_(context.border_value),
+        radius_x_(radius_x),
+        radius_y_(radius_y),
+        columns_(positions(context.settings.border, channel.width, 2 * radius_x + 1)),
+        rows_(positions(context.settings.border, channel.height, 2 * radius_y + 1)) {}
 
   int operator()(int x, int y) const {
-    int column = position(context_.settings.border, x, channel_.width);
-    int row = position(context_.settings.border, y, channel_.height);
-    return column < 0 || row < 0 ? context_.border_value : channel_.sample[row * channel_.width + column];
+    int column = columns_[x + radius_x_], row = rows_[y + radius_y_];
+    return column < 0 || row < 0 ? border_value_ : channel_.sample[row * channel_.width + column];
   }
 
  private:
   const Channel &channel_;
-  const Context &context_;
+  const int border_value_, radius_x_, radius_y_;
+  const std::vector<int> columns_, rows_;
 };
 
 struct Value {
@@ -465,7 +479,8 @@ Channel convolve_large(const Channel &in, const Context &context, const Large &l
   const FilterSettings &s = context.settings;
   const int radius_x = static_cast<int>(large.row.size()) / 2, radius_y = static_cast<int>(large.column.size()) / 2;
   const Real bias = static_cast<Real>(s.bias) * (context.max + 1);
-  const Samples sample(in, context);
+  const Samples sample(in, context, radius_x, 0);
+  const std::vector<int> rows_at = positions(s.border, in.height, 2 * radius_y + 1);
   const auto along = [](const std::vector<Real> &line, auto value) {
     const int length = static_cast<int>(line.size());
     Real sum = 0;
@@ -479,7 +494,7 @@ Channel convolve_large(const Channel &in, const Context &context, const Large &l
   const bool exact = s.mask == Mask::Box && is_integer(large.divisor) && is_integer(bias);
   Channel out = for_each_sample(in, context, radius_x, radius_y, [&](int x, int y) {
     const Real sum = along(large.column, [&](int i) {
-      const int row = position(s.border, y + i, in.height);
+      const int row = rows_at[y + i + radius_y];
       return row < 0 ? outside : rows[row * in.width + x];
     });
     const Real total = large.gain * sum + large.pixel * sample(x, y);
@@ -512,7 +527,7 @@ Channel convolve(const Channel &in, const Context &context) {
   bool absolute = takes_absolute(s);
   bool euclidean = c.combine == Combine::Magnitude && s.magnitude == Magnitude::L2;
   int radius_x = c.grids[0].width / 2, radius_y = c.grids[0].height / 2;
-  Samples sample(in, context);
+  Samples sample(in, context, radius_x, radius_y);
 
   // Weights of a Gaussian are real numbers, even if a single weight is 1.
   bool exact = s.mask != Mask::Gauss && s.mask != Mask::Unsharp && is_integer(divisor) && is_integer(bias);
@@ -566,7 +581,7 @@ Channel convolve(const Channel &in, const Context &context) {
 
 Channel median(const Channel &in, const Context &context) {
   int radius_x = width_of(context.settings, 3) / 2, radius_y = height_of(context.settings, 3) / 2;
-  Samples sample(in, context);
+  Samples sample(in, context, radius_x, radius_y);
   Channel out = for_each_sample(in, context, radius_x, radius_y, [&](int x, int y) {
     std::vector<int> window;
     for (int dy = -radius_y; dy <= radius_y; dy++)
@@ -588,15 +603,16 @@ Channel extreme(const Channel &in, const Context &context, bool largest, Step st
   Grid element = element_of(context.settings);
   int way = step == Step::First ? 1 : -1;
   int radius_x = element.width / 2, radius_y = element.height / 2;
-  Samples sample(in, context);
+  Samples sample(in, context, radius_x, radius_y);
+  std::vector<std::pair<int, int>> members;
+  for (int j = 0; j < element.height; j++)
+    for (int i = 0; i < element.width; i++)
+      if (element.at(i, j) != 0) members.emplace_back(way * (i - radius_x), way * (j - radius_y));
   Channel out = for_each_sample(in, context, radius_x, radius_y, [&](int x, int y) {
     int result = largest ? 0 : context.max;
-    for (int j = 0; j < element.height; j++) {
-      for (int i = 0; i < element.width; i++) {
-        if (element.at(i, j) == 0) continue;
-        int v = sample(x + way * (i - radius_x), y + way * (j - radius_y));
-        result = largest ? std::max(result, v) : std::min(result, v);
-      }
+    for (const auto &[dx, dy] : members) {
+      int v = sample(x + dx, y + dy);
+      result = largest ? std::max(result, v) : std::min(result, v);
     }
     return Value{result, true, 0};
   });

@@ -47,4 +47,8 @@ bool is_mean(Mask mask);
 // The position in [0, n) that is read at position i of a line of n samples; -1 for the border value.
 int position(Border border, int i, int n);
 
+// The positions, by position(), of the samples of all windows of `length` around the n samples of a line. Window i
+// begins at index i.
+std::vector<int> positions(Border border, int n, int length);
+
 }  // namespace cudaconv::reference

@@ -18,25 +18,17 @@ struct Sums {
   Number samples = 0, all = 0;      // c * p and c
 };
 
-// The positions, by position(), of the samples of all windows of `length` around the n samples of a line. Window i
-// begins at index i.
-std::vector<int> positions(Border border, int n, int length) {
-  std::vector<int> list;
-  for (int i = 0; i < n + length - 1; i++) list.push_back(position(border, i - length / 2, n));
-  return list;
-}
-
 // `columns` and `rows`: the positions of the window's columns and rows.
 template <typename Number>
-Sums<Number> add_up(const Channel &in, const Channel &weight, const WeightedMask &m, const int *columns,
-                    const int *rows) {
+Sums<Number> add_up(const Channel &in, const Channel &weight, const WeightedMask &m,
+                    const std::vector<Number> &coefficient, const int *columns, const int *rows) {
   Sums<Number> sums;
   for (int j = 0; j < m.height; j++) {
     for (int i = 0; i < m.width; i++) {
       int column = columns[i];
       int row = rows[j];
       bool outside = column < 0 || row < 0;
-      Number c = static_cast<Number>(m.coefficient[j * m.width + i]);
+      Number c = coefficient[j * m.width + i];
       Number p = outside ? m.border_value : in.sample[row * in.width + column];
       Number a = outside ? m.border_weight : weight.sample[row * in.width + column];
       sums.colours += c * a * p;
@@ -88,6 +80,9 @@ Channel weighted_mean(const Channel &in, const Channel &weight, const WeightedMa
   Channel out{in.width, in.height, {}, {}};
   const std::vector<int> columns = positions(m.border, in.width, m.width);
   const std::vector<int> rows = positions(m.border, in.height, m.height);
+  std::vector<Integer> integers;
+  if (m.exact)
+    for (Real c : m.coefficient) integers.push_back(static_cast<Integer>(c));
   for (int y = 0; y < in.height; y++) {
     for (int x = 0; x < in.width; x++) {
       bool crosses =
@@ -99,13 +94,13 @@ Channel weighted_mean(const Channel &in, const Channel &weight, const WeightedMa
         continue;
       }
       if (m.exact) {
-        Sums<Integer> s = add_up<Integer>(in, weight, m, &columns[x], &rows[y]);
+        Sums<Integer> s = add_up(in, weight, m, integers, &columns[x], &rows[y]);
         bool weighted = s.weights != 0;
         if (s.all == 0) s.weights = 1, weighted = true;  // the mask's coefficients add up to 0
         out.sample.push_back(rounded(m, s.all, weighted ? s.colours : s.samples, weighted ? s.weights : s.all));
         continue;
       }
-      Sums<Real> s = add_up<Real>(in, weight, m, &columns[x], &rows[y]);
+      Sums<Real> s = add_up(in, weight, m, m.coefficient, &columns[x], &rows[y]);
       Real mean = s.weights != 0 ? s.colours / s.weights : s.all != 0 ? s.samples / s.all : 0;
       Real v = s.all / m.divisor * mean + m.bias;
       if (m.absolute) v = std::abs(v);
