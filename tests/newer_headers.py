@@ -21,6 +21,7 @@ import sys
 
 SUITES = ("trixie", "sid")
 PACKAGES = ("libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev", "libgstreamer-plugins-bad1.0-dev", "liborc-0.4-dev")
+AT_ONCE = 7  # sources
 
 
 def run(*command, **options):
@@ -82,13 +83,26 @@ def compile_commands(sources, build, folder, root):
                     yield entry
 
 
-def errors_of(entry):
-    command = shlex.split(entry["command"])
-    at = command.index("-o")
-    command[at:at + 2] = []
-    command = [word for word in command if word not in ("-MD", "-MQ", "-MF") and not word.endswith((".o", ".o.d"))]
-    result = subprocess.run([*command, "-fsyntax-only", "-O0", "-Werror", "-Wno-cpp"], cwd=entry["directory"],
-                            capture_output=True, text=True)
+def grouped(entries):
+    """Lists of sources that are compiled with the same arguments. Most of the time is for the headers, which the compiler
+    reads once for each list."""
+    lists = {}
+    for entry in entries:
+        words = shlex.split(entry["command"])
+        at = words.index("-o")
+        words[at:at + 2] = []
+        words = [word for word in words if word not in ("-MD", "-MQ", "-MF", entry["file"]) and not word.endswith((".o", ".o.d"))]
+        lists.setdefault((tuple(words), entry["directory"]), []).append(entry["file"])
+    return [(words, folder, files[at:at + AT_ONCE]) for (words, folder), files in lists.items()
+            for at in range(0, len(files), AT_ONCE)]
+
+
+def errors_of(words, folder, files):
+    text = "".join(f'#include "{os.path.abspath(os.path.join(folder, file))}"\n' for file in files)
+    result = subprocess.run([*words, "-x", "c++", "-fsyntax-only", "-O0", "-Werror", "-Wno-cpp", "-"], cwd=folder,
+                            input=text, capture_output=True, text=True)
+    if result.returncode and len(files) > 1:  # sources alone have other errors, or none
+        return "".join(errors_of(words, folder, [file]) for file in files)
     return result.stderr if result.returncode else ""
 
 
@@ -100,7 +114,7 @@ def check(sources, build, suite, address):
     except subprocess.CalledProcessError as error:  # without a network, or the headers need newer ones of other packages
         return re.search(r".*(?:ERROR|E): .*|$", error.stdout + error.stderr).group() or str(error), []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        errors = list(filter(None, pool.map(errors_of, commands)))
+        errors = list(filter(None, pool.map(lambda group: errors_of(*group), grouped(commands))))
     print(f"# {suite}: {len(commands)} sources, {len(errors)} with errors")
     return "", errors
 
