@@ -4,10 +4,10 @@
 //
 //   conformance [--backend=cpu,cuda] [--method=..,..] [--mask=..,..] [--border=..,..] [--format=..,..] [--size=WxH]
 //               [--seed=N] [--rounds=N | --full | --random=N] [--part=I/N] [--threads=N] [--case=N] [--small] [--list]
-//               [--bench]
+//               [--explicit] [--bench]
 //
 // --full takes an hour of one processor. --part=I/N filters case I and every Nth one after it, so that N processes
-// share the work. --threads=N runs N CUDA backends side by side.
+// share the work. --threads=N runs N CUDA backends side by side. --explicit leaves out method=auto.
 //
 // With masks of fractions the reference's result is a real number, and the filter's may be one code away. Then the CPU
 // with method=auto is compared with the reference, and everything else with the bytes of the CPU. The exit code is 77
@@ -53,7 +53,7 @@ struct Options {
   std::optional<uint64_t> rounds, random, only;
   uint64_t part = 0, parts = 1;
   unsigned cuda_threads = 1;
-  bool full = false, small = false, list = false, bench = false;
+  bool full = false, small = false, list = false, bench = false, only_explicit = false;
 };
 
 bool wanted(const List &list, const std::string &name) {
@@ -480,7 +480,8 @@ class Conformance {
 
   void check_methods(Runner &runner, const std::shared_ptr<const Prepared> &prepared) {
     for (Method method : methods())
-      if (wanted(options_.methods, method_nick(method))) runner.check(prepared, method);
+      if ((method != Method::Auto || !options_.only_explicit) && wanted(options_.methods, method_nick(method)))
+        runner.check(prepared, method);
   }
 
   void run_cpu() {
@@ -574,6 +575,8 @@ Options parse(int argc, char **argv) {
       o.small = true;
     else if (argument == "--list")
       o.list = true;
+    else if (argument == "--explicit")
+      o.only_explicit = true;
     else if (argument == "--bench")
       o.bench = true;
     else if (unsigned long part, parts;
