@@ -75,7 +75,6 @@
 #include <gst/video/video.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -90,38 +89,28 @@
 #include "gstcudaconvpath.h"
 #include "gstcudaconvpresets.h"
 #include "gstcudaconvproperties.h"
+#include "gstcudaconvregionfinder.h"
 #include "gstcudaconvsegment.h"
 #include "gstcudaconvsession.h"
 
 using namespace cudaconv;
 using namespace cudaconv::gst;
 
-static guint stats_property;  // the id of "stats"
-
-static void announce_latency(GstCudaConv *self);
-
 struct GstCudaConvPrivate {
   explicit GstCudaConvPrivate(GstBaseTransform *trans)
       : messages(GST_ELEMENT_CAST(trans)),
         session(GST_ELEMENT_CAST(trans), properties, messages),
-        flight(trans, [this, trans](const auto &context, const Error &e) { return fail_over(trans, context, e); }),
-        path(trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }) {}
-
-  std::shared_ptr<const StreamContext> fail_over(GstBaseTransform *trans, const StreamContext &context,
-                                                 const Error &e) {
-    auto replacement = session.fail_over(context, e);
-    announce_latency(GST_CUDA_CONV(trans));
-    return replacement;
-  }
+        regions(messages),
+        flight(trans, [this](const auto &context, const Error &e) { return session.fail_over(context, e); }),
+        path(trans, session, regions, flight) {}
 
   Properties properties;
   Messages messages;
   Session session;
+  RegionFinder regions;
   Flight flight;
   Path path;
-  GstStructure *stats() const { return session.stats(flight.totals()); }
-  std::atomic<GstClockTime> longest_wait{0};  // Session::longest_wait() when the last LATENCY message was left
-  GstFlowReturn told = GST_FLOW_OK;           // the last flow return but OK that upstream got since the start
+  GstFlowReturn told = GST_FLOW_OK;  // the last flow return but OK that upstream got since the start
   // Functions of the base class's pads, which ours call.
   GstPadActivateModeFunction base_activate_sink, base_activate_src;
   GstPadEventFunction base_event;
@@ -137,23 +126,48 @@ G_DEFINE_TYPE_WITH_CODE(GstCudaConv, gst_cuda_conv, GST_TYPE_BASE_TRANSFORM,
                         G_IMPLEMENT_INTERFACE(GST_TYPE_PRESET, init_presets))
 GST_ELEMENT_REGISTER_DEFINE(cudaconv, "cudaconv", GST_RANK_NONE, GST_TYPE_CUDA_CONV)
 
+// The value of the property "stats". Transfer full.
+static GstStructure *make_stats(const GstCudaConvPrivate &priv) {
+  const std::shared_ptr<const StreamContext> context = priv.session.context();
+  const BackendStats totals = priv.flight.counts().totals();
+  const char *method = nullptr;
+  if (context) {
+    const bool selected = context->settings.filter.method != Method::Auto;
+    method = totals.kernels && !selected ? totals.kernels : method_nick(context->method);
+  }
+  // clang-format off
+  GstStructure *stats = gst_structure_new(
+      "application/x-cudaconv-stats",
+      "frames", G_TYPE_UINT64, static_cast<guint64>(totals.frames),
+      "backend", G_TYPE_STRING, context ? context->engine->backend->name() : nullptr,
+      "method", G_TYPE_STRING, method,
+      "device-time", G_TYPE_UINT64, static_cast<guint64>(totals.device_ns),
+      "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_uploaded),
+      "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_downloaded),
+      "bytes-staged", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_staged),
+      "failovers", G_TYPE_UINT, priv.session.failovers(),
+      nullptr);
+  // clang-format on
+  priv.regions.counts().write(stats);
+  return stats;
+}
+
 /* states */
 
 static GstStateChangeReturn gst_cuda_conv_change_state(GstElement *element, GstStateChange transition) {
-  Session &session = GST_CUDA_CONV(element)->priv->session;
-  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !guarded(element, false, [&] { return session.open(); }))
+  EngineChoice &engines = GST_CUDA_CONV(element)->priv->session.engines();
+  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !guarded(element, false, [&] { return engines.open(); }))
     return GST_STATE_CHANGE_FAILURE;
   const GstStateChangeReturn ret = GST_ELEMENT_CLASS(parent_class)->change_state(element, transition);
   const bool failed = transition == GST_STATE_CHANGE_NULL_TO_READY && ret == GST_STATE_CHANGE_FAILURE;
-  if (transition == GST_STATE_CHANGE_READY_TO_NULL || failed) session.close();
+  if (transition == GST_STATE_CHANGE_READY_TO_NULL || failed) engines.close();
   return ret;
 }
 
 static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->told = GST_FLOW_OK;
-  // The pipeline may have forgotten the latency that the last start announced, or still count it.
-  if (priv->longest_wait) priv->longest_wait = GST_CLOCK_TIME_NONE;
+  priv->regions.start();
   if (!guarded(trans, false, [&] { return priv->session.start(); })) return FALSE;
   const bool one_by_one = priv->properties.published()->frames_in_flight == 1;
   priv->flight.start(priv->session.device_in_use() >= 0 && !one_by_one);
@@ -163,7 +177,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->flight.stop();
-  const Ref<GstStructure> stats(priv->stats());
+  const Ref<GstStructure> stats(make_stats(*priv));
   GST_INFO_OBJECT(trans, "%" GST_PTR_FORMAT, stats.get());
   priv->path.stop();
   priv->session.stop();
@@ -182,17 +196,18 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
   else if (GST_PAD_IS_SRC(pad))
     flight.resume(true);
   else if (starts)
-    flight.await_start();
+    flight.gate().await_start();
   const gboolean done = base(pad, parent, mode, active);
   // Not in start(), after which the base class forgets caps and segments.
-  if (starts) flight.end_start(done);
+  if (starts && done) flight.gate().open();
+  if (starts && !done) flight.gate().close();
   return done;
 }
 
 // Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
 static GstFlowReturn take_event(GstPad *pad, GstObject *parent, GstEvent *event) {
   Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
-  if (GST_EVENT_IS_SERIALIZED(event) && !flight.enter()) {
+  if (GST_EVENT_IS_SERIALIZED(event) && !flight.gate().enter()) {
     gst_event_unref(event);
     return GST_FLOW_FLUSHING;
   }
@@ -265,29 +280,7 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
   const bool cuda_in = is_cuda_caps(incaps), cuda_out = is_cuda_caps(outcaps);
   if (!guarded(self, false, [&] { return priv->session.configure(info, cuda_in, cuda_out); })) return FALSE;
   priv->path.update_passthrough();
-  announce_latency(self);
-  return priv->session.context() != nullptr;  // a handler may have stopped the element
-}
-
-/* latency */
-
-// Leaves a LATENCY message if the latency has changed since the last one. Any thread may call.
-static void announce_latency(GstCudaConv *self) {
-  GstCudaConvPrivate *priv = self->priv;
-  const GstClockTime wait = priv->session.longest_wait();
-  if (priv->longest_wait.exchange(wait) == wait) return;
-  GST_DEBUG_OBJECT(self, "frames wait up to %" GST_TIME_FORMAT " where downstream blocks", GST_TIME_ARGS(wait));
-  priv->messages.add(gst_message_new_latency(GST_OBJECT(self)));
-}
-
-// No frame waits for later ones. The maximum includes the frames that wait in the element while downstream blocks.
-static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
-  if (!gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) return FALSE;
-  gboolean live;
-  GstClockTime min, max;
-  gst_query_parse_latency(query, &live, &min, &max);
-  if (GST_CLOCK_TIME_IS_VALID(max)) max = add_times(max, self->priv->session.longest_wait());
-  gst_query_set_latency(query, live, min, max);
+  priv->session.announce_latency();
   return TRUE;
 }
 
@@ -295,7 +288,7 @@ static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
 
 // Answers with the end of the frame that left last. The base class only knows of frames that it pushes itself.
 static bool answer_position_query(GstBaseTransform *trans, GstQuery *query) {
-  const GstClockTime position = GST_CUDA_CONV(trans)->priv->flight.position();
+  const GstClockTime position = GST_CUDA_CONV(trans)->priv->flight.counts().position();
   GstFormat format;
   gst_query_parse_position(query, &format, nullptr);
   if (format != GST_FORMAT_TIME || trans->segment.format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(position))
@@ -310,15 +303,17 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   // A serialized query must not overtake frames in flight, and after it upstream may replace the buffers that they use.
   if (direction == GST_PAD_SINK && GST_QUERY_IS_SERIALIZED(query)) {
-    if (!priv->flight.enter()) return FALSE;
+    if (!priv->flight.gate().enter()) return FALSE;
     priv->flight.drain();
   }
   switch (GST_QUERY_TYPE(query)) {
     case GST_QUERY_CONTEXT:
-      if (priv->session.finder().answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
+      if (priv->session.engines().finder().answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
       break;
     case GST_QUERY_LATENCY:
-      if (direction == GST_PAD_SRC) return answer_latency_query(GST_CUDA_CONV(trans), query);
+      // No frame waits for later ones, but frames wait in the element while downstream blocks.
+      if (direction == GST_PAD_SRC)
+        return answer_latency_query(GST_BASE_TRANSFORM_SINK_PAD(trans), query, 0, priv->session.longest_wait());
       break;
     case GST_QUERY_SCHEDULING:
       if (direction == GST_PAD_SRC) return FALSE;  // no pull mode
@@ -350,27 +345,17 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
   return guarded(trans, FALSE, [&]() -> gboolean {
     GstCaps *caps;
     gst_query_parse_allocation(query, &caps, nullptr);
-    if (caps && is_cuda_caps(caps) && !priv->session.find_memory_device()) return FALSE;
+    if (caps && is_cuda_caps(caps) && !priv->session.engines().find_memory_device()) return FALSE;
     priv->path.set_downstream(decide_allocation(GST_OBJECT(trans), query, priv->session.allocation_needs()));
     const gboolean decided = GST_BASE_TRANSFORM_CLASS(parent_class)->decide_allocation(trans, query);
     GstBufferPool *pool = nullptr;
     if (decided) gst_query_parse_nth_allocation_pool(query, 0, &pool, nullptr, nullptr, nullptr);
-    priv->flight.set_pool(Ref<GstBufferPool>(pool));
+    priv->flight.pool().set(Ref<GstBufferPool>(pool));
     return decided;
   });
 }
 
 /* events and messages */
-
-// Posts an error where downstream refused a frame that was in flight or waited, as queue does: upstream sends no other
-// frame that would return it. An element that returns GST_FLOW_ERROR has posted an error itself. Upstream accepts what
-// it has been told before, as a tee may accept GST_FLOW_NOT_LINKED.
-static void report_last_flow(GstCudaConv *self) {
-  const GstFlowReturn flow = self->priv->flight.take_flow();
-  if (flow == self->priv->told) return;
-  if (flow == GST_FLOW_NOT_LINKED || (flow < GST_FLOW_EOS && flow != GST_FLOW_ERROR))
-    GST_ELEMENT_FLOW_ERROR(self, flow);
-}
 
 static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
@@ -387,11 +372,8 @@ static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *even
     }
   }
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
-  if (type == GST_EVENT_EOS) report_last_flow(GST_CUDA_CONV(trans));
-  guarded(trans, false, [&] {
-    priv->session.look_at_event(event);
-    return true;
-  });
+  if (type == GST_EVENT_EOS) post_last_flow(GST_ELEMENT(trans), priv->flight.take_flow(), priv->told);
+  guarded(trans, [&] { priv->regions.look_at_event(event); });
   return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
 }
 
@@ -400,7 +382,8 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_QOS && GST_MESSAGE_SRC(message) == GST_OBJECT_CAST(element)) {
     guint64 dropped;
     gst_message_parse_qos_stats(message, nullptr, nullptr, &dropped);
-    gst_message_set_qos_stats(message, GST_FORMAT_BUFFERS, GST_CUDA_CONV(element)->priv->flight.pushed(), dropped);
+    gst_message_set_qos_stats(message, GST_FORMAT_BUFFERS, GST_CUDA_CONV(element)->priv->flight.counts().pushed(),
+                              dropped);
   }
   return GST_ELEMENT_CLASS(parent_class)->post_message(element, message);
 }
@@ -408,18 +391,12 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
 /* the type */
 
 static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *) {
-  guarded(object, false, [&] {
-    GST_CUDA_CONV(object)->priv->properties.set(id, value);
-    return true;
-  });
+  guarded(object, [&] { GST_CUDA_CONV(object)->priv->properties.set(id, value); });
 }
 
 static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(object)->priv;
-  if (id == stats_property)
-    g_value_take_boxed(value, priv->stats());
-  else
-    priv->properties.get(id, value);
+  if (!priv->properties.get(id, value)) g_value_take_boxed(value, make_stats(*priv));
 }
 
 static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *property) {
@@ -427,14 +404,11 @@ static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *propert
 }
 
 static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
-  guarded(object, false, [&] {
-    GST_CUDA_CONV(object)->priv->properties.publish(n_pspecs, pspecs);
-    return true;
-  });
+  guarded(object, [&] { GST_CUDA_CONV(object)->priv->properties.publish(n_pspecs, pspecs); });
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
 }
 
-static void install_stats(GObjectClass *object_class) {
+static void gst_cuda_conv_install_properties(GObjectClass *object_class) {
   /**
    * GstCudaConv:stats:
    *
@@ -453,13 +427,9 @@ static void install_stats(GObjectClass *object_class) {
    * - `regions` (guint64): regions in the metas of the frames, with #GstCudaConv:roi-meta
    * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
    */
-  g_object_class_install_property(
-      object_class, stats_property,
-      g_param_spec_boxed(
-          "stats", "Statistics",
-          "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, bytes-downloaded, "
-          "bytes-staged, failovers, regions, regions-by-type",
-          GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+  Properties::install(object_class,
+                      "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, "
+                      "bytes-downloaded, bytes-staged, failovers, regions, regions-by-type");
 }
 
 static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
@@ -475,8 +445,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   object_class->set_property = gst_cuda_conv_set_property;
   object_class->get_property = gst_cuda_conv_get_property;
   object_class->dispatch_properties_changed = gst_cuda_conv_dispatch_properties_changed;
-  stats_property = install_properties(object_class);
-  install_stats(object_class);
+  gst_cuda_conv_install_properties(object_class);
 
   /**
    * GstCudaConv::has-effect:
@@ -501,7 +470,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   element_class->change_state = GST_DEBUG_FUNCPTR(gst_cuda_conv_change_state);
   element_class->set_context = [](GstElement *element, GstContext *context) {
     GstCudaConvPrivate *priv = GST_CUDA_CONV(element)->priv;
-    priv->session.finder().set_context(element, context, priv->properties.published()->device_id);
+    priv->session.engines().finder().set_context(element, context, priv->properties.published()->device_id);
     GST_ELEMENT_CLASS(parent_class)->set_context(element, context);
   };
   element_class->post_message = GST_DEBUG_FUNCPTR(gst_cuda_conv_post_message);

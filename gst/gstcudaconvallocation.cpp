@@ -10,7 +10,6 @@
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvpinned.h"
-#include "gstcudaconvref.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
@@ -261,6 +260,21 @@ GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBu
     gst_clear_object(&pool);
   }
   return ret;
+}
+
+void OutputPool::set(Ref<GstBufferPool> pool) {
+  std::lock_guard<std::mutex> guard(lock_);
+  pool_.swap(pool);  // the other one is released without the lock: arguments outlive local variables
+}
+
+void OutputPool::follow(const std::atomic<bool> &stopped) {
+  std::lock_guard<std::mutex> waking(waking_);
+  Ref<GstBufferPool> pool;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (pool_) pool.reset(GST_BUFFER_POOL(gst_object_ref(pool_.get())));
+  }
+  if (pool) gst_buffer_pool_set_flushing(pool.get(), stopped);
 }
 
 }  // namespace cudaconv::gst

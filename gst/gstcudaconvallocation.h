@@ -6,9 +6,12 @@
 #include <gst/base/gstbasetransform.h>
 #include <gst/video/video.h>
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "gstcudaconvdevice.h"
+#include "gstcudaconvref.h"
 
 namespace cudaconv::gst {
 
@@ -48,5 +51,18 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
 // A new buffer of the base class's pool, with the metas of `inbuf`; transfer full. Posts an error where there is no
 // memory for it.
 GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf);
+
+// The pool that output buffers come from: the base class's, which it may release at any time. Any thread may call.
+class OutputPool {
+ public:
+  void set(Ref<GstBufferPool> pool);
+  // Wakes the thread that waits for a buffer, and lets none wait while `stopped` is true.
+  void follow(const std::atomic<bool> &stopped);
+
+ private:
+  std::mutex waking_;  // held while the pool gets the state: the latest one stays
+  std::mutex lock_;    // guards pool_
+  Ref<GstBufferPool> pool_;
+};
 
 }  // namespace cudaconv::gst

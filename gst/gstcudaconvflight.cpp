@@ -5,45 +5,34 @@
 #include <utility>
 
 #include "gstcudaconvmessages.h"
-#include "gstcudaconvsegment.h"
-#include "gstcudaconvtask.h"
 
 namespace cudaconv::gst {
 
-Flight::Flight(GstBaseTransform *trans, FailOver fail_over) : trans_(trans), fail_over_(std::move(fail_over)) {}
-
 // ---- Starting and stopping ------------------------------------------------------------------------------------------
+
+Flight::Flight(GstBaseTransform *trans, FailOver fail_over)
+    : trans_(trans), fail_over_(std::move(fail_over)), counts_(trans) {}
 
 void Flight::start(bool with_task) {
   {
     std::lock_guard<std::mutex> guard(lock_);
-    wants_task_ = with_task;
-    totals_ = BackendStats();
+    task_.wanted = with_task;
   }
-  pushed_ = 0;
-  device_ns_ = 0;
-  position_ = GST_CLOCK_TIME_NONE;
+  counts_.restart();
   lost_ = false;
   resume(false);
-}
-
-void Flight::set_start(Start start) {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    if (start != Start::Done || start_ == Start::Awaited) start_ = start;  // a handler may have stopped the element
-  }
-  changed_.notify_all();
-}
-
-bool Flight::enter() {
-  std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return start_ != Start::Awaited; });
-  return start_ == Start::Done;
 }
 
 bool Flight::interrupted_since(guint number) const {
   std::lock_guard<std::mutex> guard(lock_);
   return stopped_ || interruptions_ != number;
+}
+
+// Wakes all threads that wait. Call with lock_ released, after stopped_ has been set.
+void Flight::interrupt() {
+  changed_.notify_all();
+  submitted_.notify_all();
+  pool_.follow(stopped_);
 }
 
 void Flight::resume(bool by_source_pad) {
@@ -54,17 +43,17 @@ void Flight::resume(bool by_source_pad) {
       std::lock_guard<std::mutex> guard(lock_);
       stopped_ = false;
       flow_ = GST_FLOW_OK;
-      source_is_active_ |= by_source_pad;
-      starts = wants_task_ && !runs_task_ && !halts_ && source_is_active_;
-      if (starts) runs_task_ = true;
+      task_.source_is_active |= by_source_pad;
+      starts = task_.wanted && !task_.runs && !task_.halts && task_.source_is_active;
+      task_.runs |= starts;
     }
     const auto run = [](gpointer flight) { static_cast<Flight *>(flight)->wait_for_frame(); };
     if (starts && !start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this)) {
       std::lock_guard<std::mutex> guard(lock_);
-      runs_task_ = false;  // frames go one by one
+      task_.runs = false;  // frames go one by one
     }
   }
-  set_pool_flushing();
+  pool_.follow(stopped_);
 }
 
 void Flight::halt(bool by_source_pad) {
@@ -74,30 +63,28 @@ void Flight::halt(bool by_source_pad) {
     std::lock_guard<std::mutex> guard(lock_);
     stopped_ = true;
     interruptions_++;
-    halts_++;
-    source_is_active_ &= !by_source_pad;
-    // The base class stops the element when those that have entered have left. Queries reach inactive pads, too.
-    if (!by_source_pad) start_ = Start::Stopped;
-    stop_task = runs_task_;
+    task_.halts++;
+    task_.source_is_active &= !by_source_pad;
+    stop_task = task_.runs;
   }
-  changed_.notify_all();
-  submitted_.notify_all();
-  set_pool_flushing();
+  // The base class stops the element when those that have entered have left. Queries reach inactive pads, too.
+  if (!by_source_pad) gate_.close();
+  interrupt();
   if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);
-  runs_task_ = false;
-  halts_--;
-  while (!frames_.empty()) land_first(guard);
+  task_.runs = false;
+  task_.halts--;
+  while (!line_.frames.empty()) land_first(guard);
   flow_ = GST_FLOW_OK;
 }
 
 void Flight::stop() {
   {
     std::lock_guard<std::mutex> guard(lock_);
-    wants_task_ = false;
+    task_.wanted = false;
   }
   halt(false);
-  set_pool(nullptr);
+  pool_.set(nullptr);
 }
 
 void Flight::begin_flush() {
@@ -106,40 +93,23 @@ void Flight::begin_flush() {
     stopped_ = true;
     interruptions_++;
   }
-  changed_.notify_all();
-  submitted_.notify_all();
-  set_pool_flushing();
+  interrupt();
 }
 
 void Flight::end_flush() {
   std::unique_lock<std::mutex> guard(lock_);
-  const bool lands = lander_ == std::this_thread::get_id();  // a pad probe seeks while this thread pushes a frame
-  while (lands && !frames_.empty()) land_first(guard);
-  changed_.wait(guard, [&] { return (frames_.empty() && landing_ == (lands ? 1u : 0u)) || halts_ || !runs_task_; });
-  if (halts_) return;  // halt() has been called meanwhile: the pads are being deactivated
+  const bool lands = line_.lander == std::this_thread::get_id();  // a pad probe seeks while this thread pushes a frame
+  while (lands && !line_.frames.empty()) land_first(guard);
+  changed_.wait(guard, [&] {
+    return (line_.frames.empty() && line_.landing == (lands ? 1u : 0u)) || task_.halts || !task_.runs;
+  });
+  if (task_.halts) return;  // halt() has been called meanwhile: the pads are being deactivated
   stopped_ = false;
   flow_ = GST_FLOW_OK;
   guard.unlock();
-  pushed_ = 0;
-  position_ = GST_CLOCK_TIME_NONE;
+  counts_.restart_position();
   lost_ = false;
-  set_pool_flushing();
-}
-
-// Wakes the sink pad's streaming thread, which may be waiting for a buffer of the output pool while all are in use.
-void Flight::set_pool_flushing() {
-  std::lock_guard<std::mutex> waking(waking_);
-  Ref<GstBufferPool> pool;
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    if (pool_) pool.reset(GST_BUFFER_POOL(gst_object_ref(pool_.get())));
-  }
-  if (pool) gst_buffer_pool_set_flushing(pool.get(), stopped_);
-}
-
-void Flight::set_pool(Ref<GstBufferPool> pool) {
-  std::lock_guard<std::mutex> guard(lock_);
-  pool_.swap(pool);  // the other one is released without the lock: arguments outlive local variables
+  pool_.follow(stopped_);
 }
 
 // ---- The sink pad's streaming thread --------------------------------------------------------------------------------
@@ -148,17 +118,17 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   GstFlowReturn flow;
   {
     std::unique_lock<std::mutex> guard(lock_);
-    if (!runs_task_) most = 1;
+    if (!task_.runs) most = 1;
     if (most <= 1) frame->may_leave = false;
     // This frame is pushed from here, so all others must be out: frames of an engine that has failed may be in flight.
-    const auto ready = [&] { return most > 1 ? on_device_ < most : frames_.empty() && !landing_; };
+    const auto ready = [&] { return most > 1 ? line_.on_device < most : line_.empty(); };
     changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
     if (stopped_) return GST_FLOW_FLUSHING;
     flow = flow_;
   }
   if (flow != GST_FLOW_OK) return take_flow();
 
-  std::list<std::unique_ptr<Frame>> place(1);  // in frames_, allocated before the device uses the frame
+  std::list<std::unique_ptr<Frame>> place(1);  // in line_.frames, allocated before the device uses the frame
   flow = filter(*frame, false, most <= 1);
   if (flow != GST_FLOW_OK) {
     drain();  // earlier frames go out before upstream gets the error
@@ -168,45 +138,43 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     lost_ = true;
     return GST_FLOW_OK;
   }
+  Ref<GstBuffer> out;  // what this thread pushes
   const bool left = frame->has_left();
-  if (left) {
-    wait_for_earlier();
-    count(*frame->context->engine, frame->views.size());
-    frame->unmap();
-  }
-  if (left || most <= 1) {
-    Ref<GstBuffer> out = std::move(frame->out);
-    frame.reset();
-    return push_now(std::move(out));
-  }
-
-  Ref<GstBuffer> ordered;
-  if (frame->is_stream_ordered()) {
+  if (left || (most > 1 && frame->is_stream_ordered())) {
     wait_for_earlier();
     frame->out_map.reset();
-    ordered = std::move(frame->out);
+    out = std::move(frame->out);
+  } else if (most <= 1) {
+    out = std::move(frame->out);
   }
-  bool in_time;
+  if (left) counts_.add(*frame->context->engine, frame->views.size());
+  if (left || most <= 1)
+    frame.reset();
+  else
+    add(std::move(frame), std::move(place));
+  return out ? push_now(std::move(out)) : GST_FLOW_OK;
+}
+
+// Adds a frame to those in flight.
+void Flight::add(std::unique_ptr<Frame> frame, std::list<std::unique_ptr<Frame>> place) {
   {
     std::lock_guard<std::mutex> guard(lock_);
-    in_time = !halts_ && runs_task_;
-    on_device_++;
-    GST_LOG_OBJECT(trans_, "%u of at most %u frames are on the device", on_device_, most);
-    if (in_time) {
-      if (!ordered) unpushed_++;
+    line_.on_device++;
+    GST_LOG_OBJECT(trans_, "%u frames are on the device", line_.on_device);
+    if (!task_.halts && task_.runs) {
+      if (frame->out) line_.unpushed++;
       place.front() = std::move(frame);
-      frames_.splice(frames_.end(), place);
+      line_.frames.splice(line_.frames.end(), place);
     }
     submitted_.notify_one();
   }
-  if (!in_time) land(std::move(frame), true);
-  return ordered ? push_now(std::move(ordered)) : GST_FLOW_OK;
+  if (frame) land(std::move(frame), true);
 }
 
 // Waits until all earlier frames have been pushed.
 void Flight::wait_for_earlier() {
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return stopped_ || unpushed_ == 0; });
+  changed_.wait(guard, [this] { return stopped_ || line_.unpushed == 0; });
 }
 
 GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
@@ -218,7 +186,7 @@ GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
 
 void Flight::drain() {
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return stopped_ || !runs_task_ || (frames_.empty() && !landing_); });
+  changed_.wait(guard, [this] { return stopped_ || !task_.runs || line_.empty(); });
 }
 
 void Flight::forget_eos() {
@@ -240,23 +208,23 @@ GstFlowReturn Flight::take_flow() {
 
 void Flight::wait_for_frame() {
   std::unique_lock<std::mutex> guard(lock_);
-  submitted_.wait(guard, [this] { return halts_ || (!frames_.empty() && !landing_); });
-  if (halts_) return;  // halt() drops the frames that are left
+  submitted_.wait(guard, [this] { return task_.halts || (!line_.empty()); });
+  if (task_.halts) return;  // halt() drops the frames that are left
   land_first(guard);
 }
 
 // Takes the oldest frame in flight and lands it. Call with lock_ held, which is not held meanwhile.
 void Flight::land_first(std::unique_lock<std::mutex> &guard) {
-  std::unique_ptr<Frame> frame = std::move(frames_.front());
-  frames_.pop_front();
-  landing_++;
-  lander_ = std::this_thread::get_id();
+  std::unique_ptr<Frame> frame = std::move(line_.frames.front());
+  line_.frames.pop_front();
+  line_.landing++;
+  line_.lander = std::this_thread::get_id();
   const bool drop = stopped_ || flow_ != GST_FLOW_OK, pushes = frame->out != nullptr;
   guard.unlock();
   land(std::move(frame), drop);
   guard.lock();
-  if (--landing_ == 0) lander_ = {};
-  if (pushes) unpushed_--;  // by land(), not by submit()
+  if (--line_.landing == 0) line_.lander = {};
+  if (pushes) line_.unpushed--;  // by land(), not by submit()
   changed_.notify_all();
   submitted_.notify_one();
 }
@@ -273,11 +241,11 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   frame.reset();  // releases the input, which upstream may be waiting for
   {
     std::lock_guard<std::mutex> guard(lock_);
-    on_device_--;
+    line_.on_device--;
     // The next frame becomes a discontinuity. It may be in flight already.
     const bool lost = pushes && (drop || !out);
-    if (lost && !drop && !frames_.empty() && frames_.front()->out)
-      GST_BUFFER_FLAG_SET(frames_.front()->out.get(), GST_BUFFER_FLAG_DISCONT);
+    if (lost && !drop && !line_.frames.empty() && line_.frames.front()->out)
+      GST_BUFFER_FLAG_SET(line_.frames.front()->out.get(), GST_BUFFER_FLAG_DISCONT);
     else if (lost)
       lost_ = true;
   }
@@ -300,8 +268,7 @@ void Flight::note_flow(GstFlowReturn flow) {
 // ---- Both threads ---------------------------------------------------------------------------------------------------
 
 GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
-  if (GST_BUFFER_PTS_IS_VALID(buffer.get())) position_ = end_time(buffer.get());
-  pushed_++;
+  counts_.note_push(buffer.get());
   // A kind of success is of no use upstream: it may be for an earlier frame.
   const GstFlowReturn flow = std::min(gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(trans_), buffer.release()), GST_FLOW_OK);
   if (flow != GST_FLOW_OK) lost_ = true;
@@ -323,7 +290,7 @@ GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
         const bool on_device = frame.out_map && frame.out_map->view().on_device;
         frame.unmap();
         if (on_device) engine.device->mark_complete(frame.out.get());
-        count(engine, frame.views.size());
+        counts_.add(engine, frame.views.size());
         return GST_FLOW_OK;
       } catch (const Error &e) {
         frame.unmap();
@@ -356,38 +323,11 @@ bool Flight::fail_over(Frame &frame, const Error &e) {
 void Flight::abandon(Frame &frame) {
   try {
     frame.retire();
-    count(*frame.context->engine, frame.views.size());
+    counts_.add(*frame.context->engine, frame.views.size());
   } catch (const std::exception &e) {
     GST_DEBUG_OBJECT(trans_, "error of a dropped frame: %s", e.what());
   }
   frame.unmap();
-}
-
-// Adds the engine's statistics since the last call to the element's. `views`: of each frame.
-void Flight::count(Engine &engine, size_t views) {
-  std::lock_guard<std::mutex> guard(lock_);
-  const BackendStats now = engine.backend->stats();
-  if (g_strcmp0(now.kernels, totals_.kernels) != 0)
-    GST_DEBUG_OBJECT(trans_, "kernels of the first pass: %s", now.kernels ? now.kernels : "the method's");
-  if (now.bytes_staged > engine.counted.bytes_staged)
-    GST_CAT_LOG_OBJECT(gst_cuda_conv_performance, trans_,
-                       "%" G_GUINT64_FORMAT " bytes are copied by the CPU too, since their memory is pageable",
-                       static_cast<guint64>(now.bytes_staged - engine.counted.bytes_staged));
-  const guint64 filtered = now.frames - engine.counted.frames;
-  if (filtered) device_ns_ = (now.device_ns - engine.counted.device_ns) / filtered * views;
-  totals_.frames += filtered / views;
-  totals_.device_ns += now.device_ns - engine.counted.device_ns;
-  totals_.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;
-  totals_.bytes_downloaded += now.bytes_downloaded - engine.counted.bytes_downloaded;
-  totals_.bytes_staged += now.bytes_staged - engine.counted.bytes_staged;
-  totals_.kernels = now.kernels;
-  engine.counted = now;
-  engine.counted.frames -= filtered % views;  // counts with the other views
-}
-
-BackendStats Flight::totals() const {
-  std::lock_guard<std::mutex> guard(lock_);
-  return totals_;
 }
 
 }  // namespace cudaconv::gst

@@ -14,7 +14,10 @@
 #include <mutex>
 #include <thread>
 
+#include "gstcudaconvallocation.h"
+#include "gstcudaconvcounts.h"
 #include "gstcudaconvstream.h"
+#include "gstcudaconvtask.h"
 
 namespace cudaconv::gst {
 
@@ -36,14 +39,11 @@ class Flight {
 
   Flight(GstBaseTransform *trans, FailOver fail_over);
 
-  // Call await_start() before the sink pad becomes active, then start() unless the element cannot start, and
-  // end_start() when the pad is active. start() resets the counts. `with_task`: several frames may be in flight.
-  void await_start() { set_start(Start::Awaited); }
+  // Call gate().await_start() before the sink pad becomes active, then start() unless the element cannot start, and
+  // gate().open() when the pad is active, or close(). start() resets the counts. `with_task`: several frames may be in
+  // flight.
+  StartGate &gate() { return gate_; }
   void start(bool with_task);
-  void end_start(bool started) { set_start(started ? Start::Done : Start::Stopped); }
-  // To be called by the sink pad's streaming thread before it does anything: GstPad lets it in before the element has
-  // started. Waits for that. False where the element cannot start, or has stopped: queries reach inactive pads, too.
-  bool enter();
   // A number, and whether a flush or a deactivated pad has interrupted the stream since it was returned, or still does.
   guint interruptions() const { return interruptions_; }
   bool interrupted_since(guint number) const;
@@ -76,8 +76,8 @@ class Flight {
   // Forgets a flow return of GST_FLOW_EOS, since a new segment or stream begins.
   void forget_eos();
 
-  // Sets the pool that output buffers come from; nullptr: none. Interruptions wake the thread that waits for one.
-  void set_pool(Ref<GstBufferPool> pool);
+  OutputPool &pool() { return pool_; }
+  const FrameCounts &counts() const { return counts_; }
 
   // Becomes true where work on the next frame is to be given up.
   const std::atomic<bool> &stopped() const { return stopped_; }
@@ -86,16 +86,25 @@ class Flight {
   // Whether frames were lost before the one that is being prepared. Clears the note.
   bool take_lost() { return lost_.exchange(false); }
 
-  BackendStats totals() const;                         // since start()
-  guint64 device_ns() const { return device_ns_; }     // of the latest frame; 0 before the first one
-  guint64 pushed() const { return pushed_; }           // frames since start() or a flush
-  GstClockTime position() const { return position_; }  // end timestamp of the frame that was pushed last
-
  private:
-  enum class Start { Stopped, Awaited, Done };
+  // The task of the source pad, which waits for frames and pushes them.
+  struct Task {
+    bool wanted = false, runs = false;
+    bool source_is_active = false;  // the source pad, whose deactivation waits for the task
+    guint halts = 0;                // threads in halt(): the task ends. Pads may be deactivated at the same time.
+  };
+  struct InFlight {
+    std::list<std::unique_ptr<Frame>> frames;  // oldest first
+    guint landing = 0;                         // frames that threads have taken from `frames` and are completing
+    std::thread::id lander;                    // the thread that took the latest of them
+    guint on_device = 0;                       // frames submitted and not yet retired
+    guint unpushed = 0;                        // frames whose output is still to be pushed
 
-  void set_start(Start start);
+    bool empty() const { return frames.empty() && !landing; }
+  };
+
   void wait_for_earlier();
+  void add(std::unique_ptr<Frame> frame, std::list<std::unique_ptr<Frame>> place);
   void land_first(std::unique_lock<std::mutex> &guard);
   void wait_for_frame();
   GstFlowReturn filter(Frame &frame, bool submitted, bool waits);
@@ -104,36 +113,25 @@ class Flight {
   void land(std::unique_ptr<Frame> frame, bool drop);
   void note_flow(GstFlowReturn flow);
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
-  void count(Engine &engine, size_t views);
-  void set_pool_flushing();
+  void interrupt();
 
   GstBaseTransform *const trans_;
   const FailOver fail_over_;
+  StartGate gate_;
+  OutputPool pool_;
+  FrameCounts counts_;
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
   std::atomic<guint> interruptions_{0};
   std::atomic<bool> lost_{false};
-  std::atomic<guint64> pushed_{0};
-  std::atomic<guint64> device_ns_{0};
-  std::atomic<GstClockTime> position_{GST_CLOCK_TIME_NONE};
 
   // Held while the task is being started: halt() then stops it. Recursive, since GstPad posts a message meanwhile.
   std::recursive_mutex starting_;
-  std::mutex waking_;                  // held while the pool gets the state of stopped_: the latest one stays
   mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
   std::condition_variable changed_;    // signals changes of these members and of stopped_, but to the task
   std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends
-  Start start_ = Start::Stopped;
-  std::list<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
-  guint on_device_ = 0;                       // frames submitted and not yet retired
-  guint unpushed_ = 0;                        // frames in flight whose output is still to be pushed
-  guint landing_ = 0;                         // frames that threads have taken from frames_ and are completing
-  std::thread::id lander_;                    // the thread that took the latest of them
-  bool wants_task_ = false, runs_task_ = false;
-  bool source_is_active_ = false;     // the source pad, whose deactivation waits for the task
-  guint halts_ = 0;                   // threads in halt(): the task ends. Pads may be deactivated at the same time.
+  Task task_;
+  InFlight line_;
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it
-  BackendStats totals_;
-  Ref<GstBufferPool> pool_;  // the base class's, which it may release at any time
 };
 
 }  // namespace cudaconv::gst

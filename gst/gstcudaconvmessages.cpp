@@ -54,6 +54,12 @@ void post_error(GstElement *element, const std::exception &e) {
   }
 }
 
+void post_last_flow(GstElement *element, GstFlowReturn flow, GstFlowReturn told) {
+  if (flow == told) return;
+  if (flow == GST_FLOW_NOT_LINKED || (flow < GST_FLOW_EOS && flow != GST_FLOW_ERROR))
+    GST_ELEMENT_FLOW_ERROR(element, flow);
+}
+
 void Messages::add(GstMessage *message) {
   std::lock_guard<std::mutex> guard(lock_);
   g_queue_push_tail(&messages_, message);
@@ -101,8 +107,18 @@ void Messages::warn_of_numbers(const std::string &about, const std::string &text
   warn(text, debug);
 }
 
+void Messages::announce_latency(GstClockTime latency) {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (std::exchange(latency_, latency) == latency) return;
+  }
+  GST_DEBUG_OBJECT(element_, "frames wait up to %" GST_TIME_FORMAT, GST_TIME_ARGS(latency));
+  add(gst_message_new_latency(GST_OBJECT(element_)));
+}
+
 void Messages::restart() {
   std::lock_guard<std::mutex> guard(lock_);
+  if (latency_) latency_ = GST_CLOCK_TIME_NONE;
   passed_over_.clear();
   numbers_.clear();
 }

@@ -27,6 +27,11 @@ void init_debug();
 // Error{Cancelled}.
 void post_error(GstElement *element, const std::exception &e);
 
+// Posts an error where downstream refused a frame that had waited in the element, as queue does: at EOS, since upstream
+// sends no other frame that would return it. An element that returns GST_FLOW_ERROR has posted an error itself.
+// `told`: what upstream got last. It accepts that, as a tee may accept GST_FLOW_NOT_LINKED.
+void post_last_flow(GstElement *element, GstFlowReturn flow, GstFlowReturn told);
+
 // Messages that wait until they can be posted with nothing held: a handler may call into the element. Any thread may
 // call.
 class Messages {
@@ -49,7 +54,9 @@ class Messages {
   // makes them: at most once a second where only the numbers of `about` change, and not twice with the same text unless
   // it `repeats`. The log has the others.
   void warn_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats);
-  // Forgets what the element has warned of, since it starts.
+  // Adds a LATENCY message if the latency that the element adds has changed since the last one.
+  void announce_latency(GstClockTime latency);
+  // Forgets what the element has warned of and announced, since it starts: the pipeline may have forgotten the latency.
   void restart();
   // Posts all, in their order. To be called at the end of each function that GStreamer calls.
   void post();
@@ -66,6 +73,7 @@ class Messages {
   GQueue messages_ = G_QUEUE_INIT;
   std::set<std::string> passed_over_;
   std::map<std::string, Warning> numbers_;  // by what they are about, without numbers
+  GstClockTime latency_ = 0;                // that was announced last
 };
 
 // Calls `f` and returns what it returns. No exception may reach GStreamer, which is C: it is posted as an error
@@ -78,6 +86,10 @@ T guarded(gpointer element, T otherwise, const F &f) {
     post_error(GST_ELEMENT_CAST(element), e);
   }
   return otherwise;
+}
+template <typename F>
+void guarded(gpointer element, const F &f) {
+  guarded(element, false, [&] { return f(), true; });
 }
 
 }  // namespace cudaconv::gst

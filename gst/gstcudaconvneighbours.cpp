@@ -6,6 +6,7 @@
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvref.h"
+#include "gstcudaconvsegment.h"
 
 namespace cudaconv::gst {
 
@@ -81,6 +82,18 @@ bool answer_device_query(GstQuery *query, int device) {
   const GstStructure *structure = gst_query_get_structure(query);
   if (!structure || !gst_structure_has_name(structure, kDeviceQuery)) return false;
   gst_structure_set(gst_query_writable_structure(query), "device-id", G_TYPE_INT, device, nullptr);
+  return true;
+}
+
+bool answer_latency_query(GstPad *sinkpad, GstQuery *query, GstClockTime add_min, GstClockTime add_max,
+                          GstClockTime *upstream) {
+  if (!gst_pad_peer_query(sinkpad, query)) return false;
+  gboolean live;
+  GstClockTime min, max;
+  gst_query_parse_latency(query, &live, &min, &max);
+  if (upstream) *upstream = live ? min : GST_CLOCK_TIME_NONE;
+  if (GST_CLOCK_TIME_IS_VALID(max)) max = add_times(max, add_max);
+  gst_query_set_latency(query, live, add_times(min, add_min), max);
   return true;
 }
 

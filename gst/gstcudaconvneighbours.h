@@ -19,6 +19,11 @@ GstCaps *fixate_memory(GstPad *srcpad, GstCaps *caps, GstCaps *othercaps, int de
 // Returns false for any other query.
 bool answer_device_query(GstQuery *query, int device);
 
+// Answers a LATENCY query: what upstream answers, and the times that the element adds. Returns false where upstream
+// does not answer. `upstream`: the latency of a live upstream, else GST_CLOCK_TIME_NONE.
+bool answer_latency_query(GstPad *sinkpad, GstQuery *query, GstClockTime add_min, GstClockTime add_max,
+                          GstClockTime *upstream = nullptr);
+
 // Asks, by an ALLOCATION query with the source pad's current caps, whether downstream takes GstVideoCropMeta.
 bool takes_crop_meta(GstPad *srcpad);
 

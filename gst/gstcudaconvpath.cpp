@@ -4,10 +4,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gstcudaconvformat.h"
+#include "gstcudaconvflight.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
+#include "gstcudaconvregionfinder.h"
 #include "gstcudaconvsegment.h"
+#include "gstcudaconvsession.h"
 
 namespace cudaconv::gst {
 
@@ -30,7 +32,7 @@ bool Path::passes(const StreamContext &context) const {
 // Reconfigures both pads too, since their buffer pools depend on passthrough.
 void Path::set_passthrough(bool passthrough) {
   flight_.drain();
-  announce_latency_();
+  session_.announce_latency();
   gst_base_transform_set_passthrough(trans_, passthrough);
   gst_base_transform_reconfigure_src(trans_);
   gst_base_transform_reconfigure_sink(trans_);
@@ -40,20 +42,15 @@ void Path::update_settings() {
   const std::shared_ptr<const StreamContext> before = context_;
   if (!session_.update()) return;
   session_.take_context(&context_);
-  if (!before || !context_) return;
   if (context_->passthrough() != before->passthrough()) crop_ = Crop::Unknown;
-  announce_latency_();
+  session_.announce_latency();
   if (context_->settings.roi.meta != before->settings.roi.meta) gst_base_transform_reconfigure_sink(trans_);
 }
 
 void Path::follow_device(GstBuffer *buffer) {
-  const bool foreign = session_.is_foreign(*context_, buffer);
-  if (!foreign && !session_.is_on_other_stream(*context_, buffer)) return;
-  flight_.drain();  // the device may fail meanwhile
-  session_.take_context(&context_);
-  const bool followed =
-      foreign ? session_.is_foreign(*context_, buffer) && session_.follow(buffer) : session_.follow_stream(buffer);
-  if (followed) gst_base_transform_reconfigure_src(trans_);  // the memory of the output follows, too
+  if (!session_.is_elsewhere(*context_, buffer)) return;
+  flight_.drain();                                                          // the device may fail meanwhile
+  if (session_.follow(buffer)) gst_base_transform_reconfigure_src(trans_);  // the memory of the output follows, too
 }
 
 // In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
@@ -82,7 +79,7 @@ void Path::prepare_for(GstBuffer *buffer) {
 // ---- Frames ---------------------------------------------------------------------------------------------------------
 
 GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
-  if (!flight_.enter()) return GST_FLOW_FLUSHING;
+  if (!flight_.gate().enter()) return GST_FLOW_FLUSHING;
   const guint interruptions = flight_.interruptions();
   const bool stopped = flight_.interrupted_since(interruptions);
   const auto *base = GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
@@ -165,13 +162,13 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   const StreamContext &context = *context_;
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
   if ((gst_base_transform_is_passthrough(trans_) && context.passthrough()) || empty_gap) return pass(std::move(in));
-  const RoiList regions = session_.find_regions(context, in.get(), trans_->segment);
+  const RoiList regions = regions_.find(context, in.get(), trans_->segment);
   auto frame = std::make_unique<Frame>();
   frame->context = context_;
   frame->may_leave = session_.leaves_order_to_streams(context);
   frame->place = MappedFrame::find(in.get(), context.info, context.kind_of(in.get()).layout, GST_MAP_READ);
   try {
-    frame->views = session_.plan_regions(context, in.get(), regions, flight_.stopped());
+    frame->views = regions_.plan(context, in.get(), regions, flight_.stopped());
   } catch (const Error &e) {
     if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
     throw;
@@ -179,7 +176,7 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
-  return flight_.submit(std::move(frame), session_.most_in_flight(context, flight_.device_ns()));
+  return flight_.submit(std::move(frame), session_.most_in_flight(context, flight_.counts().device_ns()));
 }
 
 }  // namespace cudaconv::gst

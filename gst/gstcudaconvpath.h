@@ -5,21 +5,22 @@
 
 #include <gst/base/gstbasetransform.h>
 
-#include <functional>
 #include <memory>
 
 #include "gstcudaconvallocation.h"
-#include "gstcudaconvflight.h"
-#include "gstcudaconvsession.h"
 
 namespace cudaconv::gst {
+
+class Flight;
+struct Frame;
+class RegionFinder;
+class Session;
 
 // For the thread that holds the stream lock of the sink pad, but for stop(), which Flight::enter() keeps apart from it.
 class Path {
  public:
-  // `announce_latency` is called where the latency may have changed.
-  Path(GstBaseTransform *trans, Session &session, Flight &flight, std::function<void()> announce_latency)
-      : trans_(trans), session_(session), flight_(flight), announce_latency_(std::move(announce_latency)) {}
+  Path(GstBaseTransform *trans, Session &session, RegionFinder &regions, Flight &flight)
+      : trans_(trans), session_(session), regions_(regions), flight_(flight) {}
 
   void stop();
 
@@ -51,8 +52,8 @@ class Path {
 
   GstBaseTransform *const trans_;
   Session &session_;
+  RegionFinder &regions_;
   Flight &flight_;
-  const std::function<void()> announce_latency_;
   Crop crop_ = Crop::Unknown;
   Downstream downstream_;                         // from the last ALLOCATION query
   std::shared_ptr<const StreamContext> context_;  // of the frame at hand

@@ -2,155 +2,25 @@
 #include "gstcudaconvproperties.h"
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
+#include "plan/maskparser.h"
 #include "plan/masks.h"
+#include "plan/messages.h"
+#include "regions/strength.h"
 
 namespace cudaconv::gst {
 
 namespace {
 
-constexpr auto kReady = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
-constexpr auto kPlaying =
-    static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
-constexpr auto kAnimated = static_cast<GParamFlags>(kPlaying | GST_PARAM_CONTROLLABLE);
+#define FILTER(field) Configuration, &Configuration::settings, &Settings::filter, &FilterSettings::field
+#define ROI(field) Configuration, &Configuration::settings, &Settings::roi, &RoiSettings::field
 
-const Configuration kDefaults;
-
-struct Property {
-  const char *name, *nick, *blurb;
-  GParamFlags flags;
-  double min, max;  // of numbers; integers whose least value is not below 0 are unsigned
-  GParamSpec *(*make)(const Property &);
-  void (*set)(const Property &, Configuration &, const GValue *);
-  bool (*copy)(const Configuration &, Configuration &);  // returns whether the value changes
-  void (*get)(const Configuration &, GValue *);
-  bool (*is_set)(const Configuration &);  // whether the value differs from the default
-};
-
-// The member of a Configuration at the end of a path of pointers to members.
-template <auto kFirst, auto... kRest, typename T>
-auto &member(T &whole) {
-  if constexpr (sizeof...(kRest) == 0)
-    return whole.*kFirst;
-  else
-    return member<kRest...>(whole.*kFirst);
-}
-
-// Registers the values of an enumeration. The type has the property's name: roi-shape is a GstCudaConvRoiShape.
-template <typename Enum, size_t n>
-GType register_enum(const char *property, const Named<Enum> (&names)[n]) {
-  static GEnumValue values[n + 1] = {};  // the last one is the end
-  for (size_t i = 0; i < n; i++) values[i] = {static_cast<gint>(names[i].value), names[i].text, names[i].nick};
-  std::string name = "GstCudaConv";
-  for (const char *c = property; *c; c++)
-    if (*c != '-') name += c == property || c[-1] == '-' ? g_ascii_toupper(*c) : *c;
-  const GType type = g_enum_register_static(name.c_str(), values);
-  gst_type_mark_as_plugin_api(type, static_cast<GstPluginAPIFlags>(0));
-  return type;
-}
-
-template <typename T>
-GParamSpec *make_spec(const Property &p, const T &initial) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return g_param_spec_string(p.name, p.nick, p.blurb, nullptr, p.flags);
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return g_param_spec_boolean(p.name, p.nick, p.blurb, initial, p.flags);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return g_param_spec_double(p.name, p.nick, p.blurb, p.min, p.max, initial, p.flags);
-  } else if constexpr (std::is_same_v<T, guint64>) {
-    return g_param_spec_uint64(p.name, p.nick, p.blurb, 0, G_MAXUINT64, initial, p.flags);
-  } else if (p.min < 0) {
-    return g_param_spec_int(p.name, p.nick, p.blurb, static_cast<gint>(p.min), static_cast<gint>(p.max),
-                            static_cast<gint>(initial), p.flags);
-  } else {
-    return g_param_spec_uint(p.name, p.nick, p.blurb, static_cast<guint>(p.min), static_cast<guint>(p.max),
-                             static_cast<guint>(initial), p.flags);
-  }
-}
-
-// Reads a property's value; a string that is not set reads as an empty one. GLib lets numbers pass that exceed the
-// range by a rounding error, as controllers and sums of steps make them.
-template <typename T>
-T read(const Property &p, const GValue *value) {
-  if constexpr (std::is_enum_v<T>)
-    return static_cast<T>(g_value_get_enum(value));
-  else if constexpr (std::is_same_v<T, std::string>)
-    return g_value_get_string(value) ? g_value_get_string(value) : "";
-  else if constexpr (std::is_same_v<T, bool>)
-    return g_value_get_boolean(value) != FALSE;
-  else if constexpr (std::is_same_v<T, double>)
-    return std::clamp(g_value_get_double(value), p.min, p.max);
-  else if constexpr (std::is_same_v<T, guint64>)
-    return g_value_get_uint64(value);
-  else
-    return static_cast<T>(G_VALUE_HOLDS_INT(value) ? g_value_get_int(value) : g_value_get_uint(value));
-}
-
-template <typename T>
-void write(const T &field, GValue *value) {
-  if constexpr (std::is_enum_v<T>)
-    g_value_set_enum(value, static_cast<gint>(field));
-  else if constexpr (std::is_same_v<T, std::string>)
-    g_value_set_string(value, field.empty() ? nullptr : field.c_str());
-  else if constexpr (std::is_same_v<T, bool>)
-    g_value_set_boolean(value, field);
-  else if constexpr (std::is_same_v<T, double>)
-    g_value_set_double(value, field);
-  else if constexpr (std::is_same_v<T, guint64>)
-    g_value_set_uint64(value, field);
-  else if (G_VALUE_HOLDS_INT(value))
-    g_value_set_int(value, static_cast<gint>(field));
-  else
-    g_value_set_uint(value, static_cast<guint>(field));
-}
-
-template <auto... kPath>
-constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags, double min,
-                            double max) {
-  using T = std::decay_t<decltype(member<kPath...>(std::declval<Configuration &>()))>;
-  return {name,
-          nick,
-          blurb,
-          flags,
-          min,
-          max,
-          [](const Property &p) { return make_spec<T>(p, member<kPath...>(kDefaults)); },
-          [](const Property &p, Configuration &c, const GValue *value) { member<kPath...>(c) = read<T>(p, value); },
-          [](const Configuration &from, Configuration &to) {
-            const T before = std::exchange(member<kPath...>(to), member<kPath...>(from));
-            return member<kPath...>(to) != before;
-          },
-          [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); },
-          [](const Configuration &c) { return member<kPath...>(c) != member<kPath...>(kDefaults); }};
-}
-
-// A property without a range: a string, a boolean or a guint64.
-template <auto... kPath>
-constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags) {
-  return property<kPath...>(name, nick, blurb, flags, 0, 0);
-}
-
-// An enumeration, with the table of its values.
-template <const auto &kNames, auto... kPath>
-constexpr Property enumeration(const char *name, const char *nick, const char *blurb, GParamFlags flags = kPlaying) {
-  Property result = property<kPath...>(name, nick, blurb, flags);
-  result.make = [](const Property &p) {
-    static const GType type = register_enum(p.name, kNames);
-    return g_param_spec_enum(p.name, p.nick, p.blurb, type, static_cast<gint>(member<kPath...>(kDefaults)), p.flags);
-  };
-  return result;
-}
-
-#define FILTER(field) &Configuration::settings, &Settings::filter, &FilterSettings::field
-#define ROI(field) &Configuration::settings, &Settings::roi, &RoiSettings::field
-
-constexpr Property kProperties[] = {
+constexpr Property<Configuration> kProperties[] = {
     enumeration<kMaskNames, FILTER(mask)>(
         "mask", "Mask",
         "The filter, such as gauss (Gaussian blur), box (mean), unsharp (sharpening), sobel "
@@ -190,7 +60,7 @@ constexpr Property kProperties[] = {
      *
      * Set a string: GObject turns an array of doubles into text with six digits, which is refused.
      */
-    property<&Configuration::settings, &Settings::coefficients>(
+    property<Configuration, &Configuration::settings, &Settings::coefficients>(
         "coefficients", "Coefficients",
         "Mask (mask=custom) or structuring element (shape=custom): rows end in ';', blanks or commas separate numbers "
         "(\"1 2 1; 2 4 2; 1 2 1\"). Both sides are odd, 31 at most; fractions, lists in brackets and "
@@ -233,7 +103,7 @@ constexpr Property kProperties[] = {
      *
      * Full-range RGB, converted to the frame's colour matrix, range and depth.
      */
-    property<&Configuration::settings, &Settings::border_color>(
+    property<Configuration, &Configuration::settings, &Settings::border_color>(
         "border-color", "Border colour",
         "Colour outside the frame for border=constant (0xAARRGGBB), converted to the frame's colour space and range. "
         "The default, 0xff000000, is opaque black.",
@@ -316,18 +186,18 @@ constexpr Property kProperties[] = {
     enumeration<kRoiShapeNames, ROI(shape)>("roi-shape", "Shape of regions", "Part of each rectangle to filter"),
     property<ROI(invert)>("roi-invert", "Invert regions",
                           "Filter everything except the regions. No effect without roi or roi-meta.", kPlaying),
-    enumeration<kBackendNames, &Configuration::backend>(
+    enumeration<kBackendNames, Configuration, &Configuration::backend>(
         "backend", "Backend",
         "Processor that filters the frames, with identical results. A plugin built without CUDA has only the CPU.",
         kReady),
-    property<&Configuration::device_id>("cuda-device-id", "CUDA device",
-                                        "GPU index; -1 uses the GPU of linked elements, or GPU 0", kReady, -1,
-                                        G_MAXINT),
+    property<Configuration, &Configuration::device_id>("cuda-device-id", "CUDA device",
+                                                       "GPU index; -1 uses the GPU of linked elements, or GPU 0",
+                                                       kReady, -1, G_MAXINT),
     enumeration<kMethodNames, FILTER(method)>(
         "method", "Method",
         "GPU algorithm; leave at auto. The others give the same output, exist for study and "
         "tests, and fail on masks that they cannot do."),
-    property<&Configuration::threads>(
+    property<Configuration, &Configuration::threads>(
         "n-threads", "Threads",
         "Number of threads of the CPU backend; 0 = number of processors, at most 16, fewer for small frames", kReady, 0,
         16),
@@ -339,7 +209,7 @@ constexpr Property kProperties[] = {
      * thread waits for each frame. While downstream blocks, the element holds up to this number of frames; the maximum
      * of the latency grows by them, the minimum is 0. Frames that the CPU filters are never in flight.
      */
-    property<&Configuration::frames_in_flight>(
+    property<Configuration, &Configuration::frames_in_flight>(
         "frames-in-flight", "Frames in flight",
         "Maximum number of frames on the GPU at once; 0 = automatic. Each frame is pushed as soon as it is done.",
         kReady, 0, kMostFramesInFlight),
@@ -350,17 +220,33 @@ constexpr Property kProperties[] = {
 
 }  // namespace
 
-guint install_properties(GObjectClass *klass) {
-  guint id = 1;
-  for (const Property &property : kProperties) g_object_class_install_property(klass, id++, property.make(property));
-  return id;
+FilterSettings Settings::complete() const {
+  FilterSettings result = filter;
+  if ((filter.mask == Mask::Custom || filter.shape == Shape::Custom) && !coefficients.empty())
+    result.coefficients = parse_coefficients(coefficients);
+  return result;
+}
+
+void Settings::check_feather() const {
+  const bool fills = filter.mask == Mask::Fill, has_regions = roi.meta || !roi.rectangles.empty();
+  if (roi.feather <= 0 || !has_regions || (!fills && !roi.invert)) return;
+  throw Error(Error::Kind::Settings, "roi-feather=" + number_text(roi.feather) + " does not work with " +
+                                         (fills ? "mask=fill" : "roi-invert=true") +
+                                         ": a soft edge shows a part of the pixels that are to be hidden; set "
+                                         "roi-feather=0");
+}
+
+Properties::Properties() : PropertyValues(kProperties) {}
+
+void Properties::install(GObjectClass *klass, const char *stats) {
+  install_properties<Configuration>(klass, kProperties, stats);
 }
 
 std::vector<std::string> properties_that_are_set(const Settings &settings) {
   Configuration configuration;
   configuration.settings = settings;
   std::vector<std::string> names;
-  for (const Property &property : kProperties)
+  for (const auto &property : kProperties)
     if (property.is_set(configuration)) names.push_back(property.name);
   return names;
 }
@@ -383,39 +269,10 @@ std::string why_without_effect(const std::string &property, const Settings &s) {
   return is_scale && s.roi.invert ? "roi-scale has no effect with roi-invert=true" : "";
 }
 
-void Properties::set(guint id, const GValue *value) {
-  const Property &property = kProperties[id - 1];
-  std::lock_guard<std::mutex> guard(lock_);
-  property.set(property, staged_, value);
-}
-
-void Properties::get(guint id, GValue *value) const {
-  std::lock_guard<std::mutex> guard(lock_);
-  kProperties[id - 1].get(staged_, value);
-}
-
 bool Properties::has_effect(const std::string &name) const {
-  const auto is_named = [&](const Property &p) { return p.name == name; };
+  const auto is_named = [&](const PropertyText &p) { return p.name == name; };
   return std::any_of(std::begin(kProperties), std::end(kProperties), is_named) &&
          why_without_effect(name, published()->settings).empty();
-}
-
-void Properties::publish(guint count, GParamSpec *const *specs) {
-  std::lock_guard<std::mutex> guard(lock_);
-  auto next = std::make_shared<Configuration>(*published_);
-  for (const Property &property : kProperties) {
-    const auto is_named = [&](const GParamSpec *spec) { return !strcmp(spec->name, property.name); };
-    if (std::any_of(specs, specs + count, is_named) && property.copy(staged_, *next) &&
-        property.flags & GST_PARAM_MUTABLE_PLAYING)
-      next->serial++;
-  }
-  published_ = std::move(next);
-  serial_ = published_->serial;
-}
-
-std::shared_ptr<const Configuration> Properties::published() const {
-  std::lock_guard<std::mutex> guard(lock_);
-  return published_;
 }
 
 }  // namespace cudaconv::gst

@@ -93,38 +93,46 @@ void add_whole_frame(GstBuffer *buffer, FrameSize frame) {
     gst_video_region_of_interest_meta_add_param(meta, gst_structure_new_empty(kWholeFrame));
 }
 
-RoiList find_regions(GstBuffer *buffer, const TypeFilter &types, std::string *trouble, RoiTypeCounts *counts) {
+RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts) {
   RoiList list;
+  std::string trouble;
   if (const RoiList *held = get_held_regions(buffer)) {
     add_held(*held, types, counts, &list);
-    return list;
+  } else {
+    const auto wanted = [&](const Labels &labels) { return types.wants(labels); };
+    const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
+    add_metas(buffer, {types.names_some(), wanted, count}, &list, &trouble);
   }
-  const auto wanted = [&](const Labels &labels) { return types.wants(labels); };
-  const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
-  add_metas(buffer, {types.names_some(), wanted, count}, &list, trouble);
+  messages_.warn_once("metas", trouble);
   return list;
+}
+
+RoiList RoiMetaReader::read(GstBuffer *buffer, const TypeFilter &types, int64_t now, RoiTypeCounts *counts) {
+  RoiList found = read_again(buffer, types, counts);
+  watch(buffer, types, !found.empty(), now);
+  return found;
 }
 
 // ---- Types that match nothing ---------------------------------------------------------------------------------------
 
-void RoiTypeWatch::reset() {
+void RoiMetaReader::start() {
   wanted_.clear();
   matched_ = false;
   seen_.clear();
   first_.reset();
 }
 
-std::string RoiTypeWatch::look(GstBuffer *buffer, const std::string &types, const RoiList &found, int64_t now) {
-  if (types != wanted_) {
-    reset();
-    wanted_ = types;
+void RoiMetaReader::watch(GstBuffer *buffer, const TypeFilter &types, bool some, int64_t now) {
+  if (types.text() != wanted_) {
+    start();
+    wanted_ = types.text();
   }
-  if (types.empty()) return {};
-  if (!found.empty()) {
+  if (wanted_.empty()) return;
+  if (some) {
     matched_ = true;
     first_.reset();
     seen_.clear();
-    return {};
+    return;
   }
   constexpr size_t kMostNamed = 8;  // types in one message
   bool carries_some = false;
@@ -142,20 +150,21 @@ std::string RoiTypeWatch::look(GstBuffer *buffer, const std::string &types, cons
   } else {
     add_metas(buffer, {true, see, [](const Labels &) {}}, &none, &trouble);
   }
-  if (!carries_some) return {};
+  if (!carries_some) return;
   if (!first_ || now < *first_) first_ = now;
-  return static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND ? sentence() : std::string();
+  if (static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND) warn();
 }
 
-std::string RoiTypeWatch::end() const {
-  return matched_ || !first_ ? std::string() : sentence();
+void RoiMetaReader::end() {
+  if (!matched_ && first_) warn();
 }
 
-std::string RoiTypeWatch::sentence() const {
+void RoiMetaReader::warn() {
   std::string types;
   for (const std::string &type : seen_) types += (types.empty() ? "" : ", ") + type;
-  return std::string(property_) + "=" + wanted_ +
-         " matches none of the regions that come with frames; their types are " + (types.empty() ? "not known" : types);
+  messages_.warn_once("matches", std::string(property_) + "=" + wanted_ +
+                                     " matches none of the regions that come with frames; their types are " +
+                                     (types.empty() ? "not known" : types));
 }
 
 }  // namespace cudaconv::gst

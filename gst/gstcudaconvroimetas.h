@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "gstcudaconvmessages.h"
 #include "regions/shapes.h"
 #include "regions/types.h"
 
@@ -37,31 +38,32 @@ void add_whole_frame(GstBuffer *buffer, FrameSize frame);
 // How many regions of each type or label came.
 using RoiTypeCounts = std::map<std::string, guint64>;
 
-// The regions in the metas of `buffer`, of the types that are selected, in pixels of the whole frame: a
-// GstVideoCropMeta does not change them. The meta of a roihold takes the place of all others. `trouble` receives a
-// sentence where a meta cannot be read: all of the frame, or the rectangle that the meta names, is then a region.
-// Counts the regions by type in `counts`.
-RoiList find_regions(GstBuffer *buffer, const TypeFilter &types, std::string *trouble, RoiTypeCounts *counts);
-
-// Detects types that match no region. One thread at a time.
-class RoiTypeWatch {
+// Reads the regions in the metas of frames. Leaves a warning where a meta cannot be read, and where the selected types
+// match no region. One thread at a time.
+class RoiMetaReader {
  public:
-  // `property`: which selects the types, for the sentence.
-  explicit RoiTypeWatch(const char *property) : property_(property) {}
+  // `property`: which selects the types, for the warning.
+  RoiMetaReader(Messages &messages, const char *property) : messages_(messages), property_(property) {}
 
-  void reset();
-  // To be called for each frame, with the regions in its metas that `types` selects. `now` is in nanoseconds, and grows
-  // as the stream plays. Returns a sentence for the user where nothing has matched for five seconds, else an empty
-  // text.
-  std::string look(GstBuffer *buffer, const std::string &types, const RoiList &found, int64_t now);
+  // To be called when the element starts.
+  void start();
+  // The regions of the types that are selected, in pixels of the whole frame: a GstVideoCropMeta does not change them.
+  // The meta of a roihold takes the place of all others. Where a meta cannot be read, all of the frame, or the
+  // rectangle that the meta names, is a region. Counts the regions by type in `counts`.
+  RoiList read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts);
+  // The same for each frame that comes. `now` is in nanoseconds, and grows as the stream plays. Warns where nothing has
+  // matched for five seconds.
+  RoiList read(GstBuffer *buffer, const TypeFilter &types, int64_t now, RoiTypeCounts *counts);
   // To be called after a flush, which time may jump at.
   void restart_time() { first_.reset(); }
-  // To be called at the end of the stream: returns the sentence where nothing has matched at all.
-  std::string end() const;
+  // To be called at the end of the stream: warns where nothing has matched at all.
+  void end();
 
  private:
-  std::string sentence() const;
+  void watch(GstBuffer *buffer, const TypeFilter &types, bool some, int64_t now);
+  void warn();
 
+  Messages &messages_;
   const char *const property_;
   std::string wanted_;
   bool matched_ = false;

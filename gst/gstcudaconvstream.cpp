@@ -7,43 +7,10 @@
 
 #include "gstcudaconvformat.h"
 #include "gstcudaconvpinned.h"
-#include "gstcudaconvworkers.h"
-#include "plan/maskparser.h"
-#include "plan/messages.h"
+#include "gstcudaconvroimetas.h"
+#include "regions/strength.h"
 
 namespace cudaconv::gst {
-
-FilterSettings Settings::complete() const {
-  FilterSettings result = filter;
-  if ((filter.mask == Mask::Custom || filter.shape == Shape::Custom) && !coefficients.empty())
-    result.coefficients = parse_coefficients(coefficients);
-  return result;
-}
-
-void Settings::check_feather() const {
-  const bool fills = filter.mask == Mask::Fill, has_regions = roi.meta || !roi.rectangles.empty();
-  if (roi.feather <= 0 || !has_regions || (!fills && !roi.invert)) return;
-  throw Error(Error::Kind::Settings, "roi-feather=" + number_text(roi.feather) + " does not work with " +
-                                         (fills ? "mask=fill" : "roi-invert=true") +
-                                         ": a soft edge shows a part of the pixels that are to be hidden; set "
-                                         "roi-feather=0");
-}
-
-std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads) {
-  // From about this many pixels on it pays off to use one more thread.
-  constexpr int kPixelsPerThread = 1 << 15;
-  const gint64 pixels = static_cast<gint64>(GST_VIDEO_INFO_WIDTH(&info)) * GST_VIDEO_INFO_HEIGHT(&info);
-  const int count = threads ? static_cast<int>(threads)
-                            : static_cast<int>(std::clamp<gint64>(pixels / kPixelsPerThread, 1, worker_count()));
-  return std::make_shared<Engine>(Engine{nullptr, make_cpu_backend(make_parallel_for(count), count), {}});
-}
-
-std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device) {
-  // Threads for copies of staging memory: a few fill the bus, and more would keep the threads of other elements
-  // waiting.
-  std::shared_ptr<Backend> backend = device->make_backend(make_parallel_for(std::min(worker_count(), 8)));
-  return std::make_shared<Engine>(Engine{std::move(device), std::move(backend), {}});
-}
 
 namespace {
 

@@ -8,46 +8,16 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "backend.h"
-#include "gstcudaconvdevice.h"
+#include "gstcudaconvengine.h"
 #include "gstcudaconvframe.h"
-#include "gstcudaconvref.h"
-#include "gstcudaconvroimetas.h"
+#include "gstcudaconvsettings.h"
 #include "gstcudaconvstereo.h"
-#include "regions/selector.h"
-#include "regions/strength.h"
 
 namespace cudaconv::gst {
 
-// The settings of the filter, as the properties have them.
-struct Settings {
-  FilterSettings filter;              // without its coefficients, see complete()
-  std::string coefficients;           // as text
-  guint32 border_color = 0xff000000;  // ARGB
-  RoiSettings roi;
-
-  // `filter` with its coefficients parsed, where the mask or shape uses them. Throws Error{Settings}.
-  FilterSettings complete() const;
-  // Throws Error{Settings} where roi-feather does not work with the other settings.
-  void check_feather() const;
-};
-
-// A backend and the device that it runs on, if any.
-struct Engine {
-  std::shared_ptr<Device> device;  // nullptr: the CPU
-  std::shared_ptr<Backend> backend;
-  BackendStats counted;  // statistics that the element's already contain
-
-  bool cuda() const { return device != nullptr; }
-};
-
-// Makes a CPU backend for frames of this size. `threads` 0: automatic.
-std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads);
-// Makes a CUDA backend on the device. Throws Error.
-std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device);
+class RoiStrength;
 
 // One picture of a frame, filtered as a frame of its own: the whole frame, or one view of frame-packed stereo. The
 // views of row-interleaved stereo are one picture with an interlaced layout.

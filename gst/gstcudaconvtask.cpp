@@ -16,4 +16,18 @@ bool start_task(GstPad *pad, GstTaskFunction function, gpointer data) {
   return false;
 }
 
+void StartGate::set(State state) {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (state != State::Open || state_ == State::Awaited) state_ = state;
+  }
+  changed_.notify_all();
+}
+
+bool StartGate::enter() {
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return state_ != State::Awaited; });
+  return state_ == State::Open;
+}
+
 }  // namespace cudaconv::gst

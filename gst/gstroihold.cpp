@@ -34,22 +34,114 @@
 
 #include <gst/video/video.h>
 
-#include <iterator>
-
 #include "gstcudaconvanalytics.h"
 #include "gstcudaconvmessages.h"
+#include "gstcudaconvneighbours.h"
 #include "gstcudaconvpresets.h"
-#include "gstcudaconvsegment.h"
+#include "gstcudaconvpropertytable.h"
 #include "gstroiholdqueue.h"
 
 using namespace cudaconv::gst;
 
+constexpr Property<HoldSettings> kProperties[] = {
+    /**
+     * GstRoiHold:types:
+     *
+     * Metas of other types stay on the frame for other elements. A cudaconv behind does not filter them.
+     */
+    property<HoldSettings, &HoldSettings::types>(
+        "types", "Types of regions",
+        "Only regions of these types (roi_type, label, or class or value of a segmentation mask) "
+        "count, comma-separated: face,plate. !staff excludes a type; unset = all types. This build "
+        "understands " CUDACONV_ROI_METAS ".",
+        kPlaying),
+    /**
+     * GstRoiHold:hold:
+     *
+     * All regions of the frames within this time are in force together, without tracking. Without
+     * #GstRoiHold:lookahead it counts in both directions of time, and is longer where the stream plays faster. A frame
+     * without a timestamp follows the previous frame by its duration. A flush and the next start forget all regions. So
+     * does a segment in which frames have other stream times.
+     *
+     * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth
+     * of the time, neighbours are joined to one region that covers both. With roi-invert of cudaconv these do not
+     * count. More is filtered, never less.
+     */
+    property<HoldSettings, &HoldSettings::hold>(
+        "hold", "Time to hold regions",
+        "Nanoseconds that each region stays in force after its last frame, to cover frames that a "
+        "detector misses",
+        kPlaying),
+    /**
+     * GstRoiHold:lookahead:
+     *
+     * Covers an object from this time before its first detection. Each frame waits in the element, in its own memory,
+     * until a frame comes that is later by this time.
+     *
+     * The element adds the time to its latency, and asks upstream for more buffers accordingly. If upstream has too
+     * few, the oldest frame leaves early, with the regions known so far: `frames-early` of #GstRoiHold:stats counts
+     * these frames, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
+     */
+    property<HoldSettings, &HoldSettings::lookahead>(
+        "lookahead", "Time to look ahead",
+        "Nanoseconds that each region is in force before its first frame. Frames are delayed by this "
+        "time.",
+        kPlaying),
+    /**
+     * GstRoiHold:interpolate:
+     *
+     * Follows objects that move, where a detector runs only on each fifth frame, for example. The rectangle of an
+     * object moves in a straight line between two detections, by their times. It is rounded outwards. The two are at
+     * most #GstRoiHold:hold plus #GstRoiHold:lookahead apart. Frames wait for both times, and the latency is their sum.
+     *
+     * Detections with the same id are one object: by a GstAnalyticsTrackingMtd that is related to them, or by the id of
+     * the GstVideoRegionOfInterestMeta. Without ids two of the same type are one object: first those that overlap most,
+     * then those with the nearest centres. A match is certain where id and place agree, or where two without ids
+     * overlap each other alone. There the moving rectangle takes the place of those that #GstRoiHold:hold and
+     * #GstRoiHold:lookahead keep in force. Elsewhere these stay too: more is filtered, never less.
+     *
+     * Segmentation masks do not move, but are held as without it. The rectangle around a turned one moves. With
+     * roi-invert of cudaconv moving rectangles do not count.
+     */
+    property<HoldSettings, &HoldSettings::interpolate>(
+        "interpolate", "Interpolate regions",
+        "Move the rectangle of an object in a straight line between two detections at most hold + "
+        "lookahead apart. Frames are delayed by both times.",
+        kPlaying),
+    /**
+     * GstRoiHold:unmarked:
+     *
+     * Regions outside the picture do not count. A gap event replaces each dropped frame.
+     */
+    enumeration<kUnmarkedNames, HoldSettings, &HoldSettings::unmarked>(
+        "unmarked", "Frames without regions", "Handling of frames for which no region is in force", kPlaying),
+    /**
+     * GstRoiHold:report:
+     *
+     * The structure of the message, `roihold-regions`, has the fields of #GstRoiHold:stats, counted since the previous
+     * message. Its field `stream-time` (guint64) is the start of the counts. A flush, another segment and the end of a
+     * segment or of the stream end the counts early.
+     */
+    property<HoldSettings, &HoldSettings::report>(
+        "report", "Report regions",
+        "Post an element message roihold-regions for each second of stream time, with counts of "
+        "frames and regions",
+        kPlaying),
+};
+
+struct GstRoiHoldPrivate {
+  GstRoiHoldPrivate(GstElement *element, GstPad *sinkpad, GstPad *srcpad)
+      : messages(element), queue(element, sinkpad, srcpad, properties, messages) {}
+
+  PropertyValues<HoldSettings> properties{kProperties};
+  Messages messages;
+  HoldQueue queue;
+};
+
 struct _GstRoiHold {
   GstElement parent;
   GstPad *sinkpad, *srcpad;
-  Messages *messages;
-  HoldQueue *queue;
-  HoldSettings *staged;  // under the object lock
+  GstRoiHoldPrivate *priv;
 };
 
 #define gst_roi_hold_parent_class parent_class
@@ -57,14 +149,12 @@ G_DEFINE_TYPE_WITH_CODE(GstRoiHold, gst_roi_hold, GST_TYPE_ELEMENT,
                         G_IMPLEMENT_INTERFACE(GST_TYPE_PRESET, init_presets))
 GST_ELEMENT_REGISTER_DEFINE(roihold, "roihold", GST_RANK_NONE, GST_TYPE_ROI_HOLD)
 
-enum { PROP_TYPES = 1, PROP_HOLD, PROP_LOOKAHEAD, PROP_INTERPOLATE, PROP_UNMARKED, PROP_REPORT, PROP_STATS };
-
 /* pads */
 
 static GstFlowReturn gst_roi_hold_chain(GstPad *, GstObject *parent, GstBuffer *buffer) {
   GstRoiHold *self = GST_ROI_HOLD(parent);
-  const GstFlowReturn flow = self->queue->take(Ref<GstBuffer>(buffer));
-  self->messages->post();
+  const GstFlowReturn flow = self->priv->queue.take(Ref<GstBuffer>(buffer));
+  self->priv->messages.post();
   return flow;
 }
 
@@ -73,242 +163,76 @@ static gboolean gst_roi_hold_sink_event(GstPad *pad, GstObject *parent, GstEvent
   const GstEventType type = GST_EVENT_TYPE(event);
   gboolean taken;
   if (type == GST_EVENT_FLUSH_START || type == GST_EVENT_FLUSH_STOP)
-    taken = guarded(self, FALSE, [&] { return self->queue->flush(Ref<GstEvent>(event)); });
+    taken = guarded(self, FALSE, [&] { return self->priv->queue.flush(Ref<GstEvent>(event)); });
   else if (GST_EVENT_IS_SERIALIZED(event))
-    taken = guarded(self, FALSE, [&] { return self->queue->take_event(Ref<GstEvent>(event)); });
+    taken = guarded(self, FALSE, [&] { return self->priv->queue.take_event(Ref<GstEvent>(event)); });
   else
     return gst_pad_event_default(pad, parent, event);
-  self->messages->post();
+  self->priv->messages.post();
   return taken;
 }
 
 static gboolean gst_roi_hold_sink_query(GstPad *pad, GstObject *parent, GstQuery *query) {
   GstRoiHold *self = GST_ROI_HOLD(parent);
-  return GST_QUERY_IS_SERIALIZED(query) ? self->queue->take_query(query) : gst_pad_query_default(pad, parent, query);
+  return GST_QUERY_IS_SERIALIZED(query) ? self->priv->queue.take_query(query)
+                                        : gst_pad_query_default(pad, parent, query);
 }
 
 static gboolean gst_roi_hold_src_query(GstPad *pad, GstObject *parent, GstQuery *query) {
   GstRoiHold *self = GST_ROI_HOLD(parent);
   if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return gst_pad_query_default(pad, parent, query);
-  if (!gst_pad_peer_query(self->sinkpad, query)) return FALSE;
-  gboolean live;
-  GstClockTime min, max;
-  gst_query_parse_latency(query, &live, &min, &max);
-  const GstClockTime latency = self->queue->latency();
-  self->queue->set_live_latency(live ? min : GST_CLOCK_TIME_NONE);
-  if (GST_CLOCK_TIME_IS_VALID(max)) max = add_times(max, latency);
-  gst_query_set_latency(query, live, add_times(min, latency), max);
+  HoldQueue &queue = self->priv->queue;
+  const GstClockTime latency = queue.latency();
+  GstClockTime upstream;
+  if (!answer_latency_query(self->sinkpad, query, latency, latency, &upstream)) return FALSE;
+  queue.set_live_latency(upstream);
   return TRUE;
 }
 
 static gboolean gst_roi_hold_activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active) {
-  return mode == GST_PAD_MODE_PUSH && GST_ROI_HOLD(parent)->queue->activate(pad, active);
+  return mode == GST_PAD_MODE_PUSH && GST_ROI_HOLD(parent)->priv->queue.activate(pad, active);
 }
 
 static GstStateChangeReturn gst_roi_hold_change_state(GstElement *element, GstStateChange transition) {
-  HoldQueue *queue = GST_ROI_HOLD(element)->queue;
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) queue->start();
+  HoldQueue &queue = GST_ROI_HOLD(element)->priv->queue;
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) queue.start();
   const GstStateChangeReturn ret = GST_ELEMENT_CLASS(parent_class)->change_state(element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) queue->stop();
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) queue.stop();
   return ret;
 }
 
 /* the type */
 
-static void gst_roi_hold_set_property(GObject *object, guint id, const GValue *value, GParamSpec *spec) {
-  GST_OBJECT_LOCK(object);
-  HoldSettings &settings = *GST_ROI_HOLD(object)->staged;
-  guarded(object, false, [&] {
-    switch (id) {
-      case PROP_TYPES:
-        settings.types = g_value_get_string(value) ? g_value_get_string(value) : "";
-        break;
-      case PROP_HOLD:
-        settings.hold = g_value_get_uint64(value);
-        break;
-      case PROP_LOOKAHEAD:
-        settings.lookahead = g_value_get_uint64(value);
-        break;
-      case PROP_INTERPOLATE:
-        settings.interpolate = g_value_get_boolean(value);
-        break;
-      case PROP_UNMARKED:
-        settings.unmarked = static_cast<Unmarked>(g_value_get_enum(value));
-        break;
-      case PROP_REPORT:
-        settings.report = g_value_get_boolean(value);
-        break;
-      default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
-    }
-    return true;
-  });
-  GST_OBJECT_UNLOCK(object);
+static void gst_roi_hold_set_property(GObject *object, guint id, const GValue *value, GParamSpec *) {
+  guarded(object, [&] { GST_ROI_HOLD(object)->priv->properties.set(id, value); });
 }
 
-static void take_setting(guint id, const HoldSettings &from, HoldSettings *to) {
-  if (id == PROP_TYPES) to->types = from.types;
-  if (id == PROP_HOLD) to->hold = from.hold;
-  if (id == PROP_LOOKAHEAD) to->lookahead = from.lookahead;
-  if (id == PROP_INTERPOLATE) to->interpolate = from.interpolate;
-  if (id == PROP_UNMARKED) to->unmarked = from.unmarked;
-  if (id == PROP_REPORT) to->report = from.report;
+static void gst_roi_hold_get_property(GObject *object, guint id, GValue *value, GParamSpec *) {
+  GstRoiHoldPrivate *priv = GST_ROI_HOLD(object)->priv;
+  if (!priv->properties.get(id, value)) g_value_take_boxed(value, priv->queue.stats());
 }
 
-// All properties of one g_object_set() take effect together, and no others: another thread may be setting those.
 static void gst_roi_hold_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
-  GstRoiHold *self = GST_ROI_HOLD(object);
-  guarded(object, false, [&] {
-    self->queue->set([&](HoldSettings *settings) {
-      G_GNUC_UNUSED g_autoptr(GMutexLocker) locked = g_mutex_locker_new(GST_OBJECT_GET_LOCK(object));
-      for (guint i = 0; i < n_pspecs; i++)
-        if (pspecs[i]->owner_type == GST_TYPE_ROI_HOLD) take_setting(pspecs[i]->param_id, *self->staged, settings);
-    });
-    return true;
+  GstRoiHoldPrivate *priv = GST_ROI_HOLD(object)->priv;
+  guarded(object, [&] {
+    priv->properties.publish(n_pspecs, pspecs);
+    priv->queue.update();
   });
-  self->messages->post();
+  priv->messages.post();
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
 }
 
-static void gst_roi_hold_get_property(GObject *object, guint id, GValue *value, GParamSpec *spec) {
-  GstRoiHold *self = GST_ROI_HOLD(object);
-  if (id == PROP_STATS) {
-    g_value_take_boxed(value, self->queue->stats());
-    return;
-  }
-  GST_OBJECT_LOCK(object);
-  const HoldSettings &settings = *self->staged;
-  switch (id) {
-    case PROP_TYPES:
-      g_value_set_string(value, settings.types.empty() ? nullptr : settings.types.c_str());
-      break;
-    case PROP_HOLD:
-      g_value_set_uint64(value, settings.hold);
-      break;
-    case PROP_LOOKAHEAD:
-      g_value_set_uint64(value, settings.lookahead);
-      break;
-    case PROP_INTERPOLATE:
-      g_value_set_boolean(value, settings.interpolate);
-      break;
-    case PROP_UNMARKED:
-      g_value_set_enum(value, static_cast<gint>(settings.unmarked));
-      break;
-    case PROP_REPORT:
-      g_value_set_boolean(value, settings.report);
-      break;
-    default:
-      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
-  }
-  GST_OBJECT_UNLOCK(object);
-}
-
-static GType unmarked_type() {
-  static GEnumValue values[std::size(kUnmarkedNames) + 1] = {};  // the last one is the end
-  for (size_t i = 0; i < std::size(kUnmarkedNames); i++)
-    values[i] = {static_cast<gint>(kUnmarkedNames[i].value), kUnmarkedNames[i].text, kUnmarkedNames[i].nick};
-  static const GType type = g_enum_register_static("GstRoiHoldUnmarked", values);
-  gst_type_mark_as_plugin_api(type, static_cast<GstPluginAPIFlags>(0));
-  return type;
-}
-
-constexpr auto kPlaying =
-    static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
-
-static void install_times(GObjectClass *klass) {
-  /**
-   * GstRoiHold:types:
-   *
-   * Metas of other types stay on the frame for other elements. A cudaconv behind does not filter them.
-   */
-  g_object_class_install_property(
-      klass, PROP_TYPES,
-      g_param_spec_string("types", "Types of regions",
-                          "Only regions of these types (roi_type, label, or class or value of a segmentation mask) "
-                          "count, comma-separated: face,plate. !staff excludes a type; unset = all types. This build "
-                          "understands " CUDACONV_ROI_METAS ".",
-                          nullptr, kPlaying));
-  /**
-   * GstRoiHold:hold:
-   *
-   * All regions of the frames within this time are in force together, without tracking. Without
-   * #GstRoiHold:lookahead it counts in both directions of time, and is longer where the stream plays faster. A frame
-   * without a timestamp follows the previous frame by its duration. A flush and the next start forget all regions. So
-   * does a segment in which frames have other stream times.
-   *
-   * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth of
-   * the time, neighbours are joined to one region that covers both. With roi-invert of cudaconv these do not count.
-   * More is filtered, never less.
-   */
-  g_object_class_install_property(
-      klass, PROP_HOLD,
-      g_param_spec_uint64("hold", "Time to hold regions",
-                          "Nanoseconds that each region stays in force after its last frame, to cover frames that a "
-                          "detector misses",
-                          0, G_MAXUINT64, 0, kPlaying));
-  /**
-   * GstRoiHold:lookahead:
-   *
-   * Covers an object from this time before its first detection. Each frame waits in the element, in its own memory,
-   * until a frame comes that is later by this time.
-   *
-   * The element adds the time to its latency, and asks upstream for more buffers accordingly. If upstream has too few,
-   * the oldest frame leaves early, with the regions known so far: `frames-early` of #GstRoiHold:stats counts these
-   * frames, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
-   */
-  g_object_class_install_property(
-      klass, PROP_LOOKAHEAD,
-      g_param_spec_uint64("lookahead", "Time to look ahead",
-                          "Nanoseconds that each region is in force before its first frame. Frames are delayed by this "
-                          "time.",
-                          0, G_MAXUINT64, 0, kPlaying));
-}
-
-static void install_others(GObjectClass *klass) {
-  /**
-   * GstRoiHold:interpolate:
-   *
-   * Follows objects that move, where a detector runs only on each fifth frame, for example. The rectangle of an object
-   * moves in a straight line between two detections, by their times. It is rounded outwards. The two are at most
-   * #GstRoiHold:hold plus #GstRoiHold:lookahead apart. Frames wait for both times, and the latency is their sum.
-   *
-   * Detections with the same id are one object: by a GstAnalyticsTrackingMtd that is related to them, or by the id of
-   * the GstVideoRegionOfInterestMeta. Without ids two of the same type are one object: first those that overlap most,
-   * then those with the nearest centres. A match is certain where id and place agree, or where two without ids overlap
-   * each other alone. There the moving rectangle takes the place of those that #GstRoiHold:hold and
-   * #GstRoiHold:lookahead keep in force. Elsewhere these stay too: more is filtered, never less.
-   *
-   * Segmentation masks do not move, but are held as without it. The rectangle around a turned one moves. With
-   * roi-invert of cudaconv moving rectangles do not count.
-   */
-  g_object_class_install_property(
-      klass, PROP_INTERPOLATE,
-      g_param_spec_boolean("interpolate", "Interpolate regions",
-                           "Move the rectangle of an object in a straight line between two detections at most hold + "
-                           "lookahead apart. Frames are delayed by both times.",
-                           FALSE, kPlaying));
-  /**
-   * GstRoiHold:unmarked:
-   *
-   * Regions outside the picture do not count. A gap event replaces each dropped frame.
-   */
-  g_object_class_install_property(
-      klass, PROP_UNMARKED,
-      g_param_spec_enum("unmarked", "Frames without regions", "Handling of frames for which no region is in force",
-                        unmarked_type(), static_cast<gint>(Unmarked::Pass), kPlaying));
-  /**
-   * GstRoiHold:report:
-   *
-   * The structure of the message, `roihold-regions`, has the fields of #GstRoiHold:stats, counted since the previous
-   * message. Its field `stream-time` (guint64) is the start of the counts. A flush, another segment and the end of a
-   * segment or of the stream end the counts early.
-   */
-  g_object_class_install_property(
-      klass, PROP_REPORT,
-      g_param_spec_boolean("report", "Report regions",
-                           "Post an element message roihold-regions for each second of stream time, with counts of "
-                           "frames and regions",
-                           FALSE, kPlaying));
+static void gst_roi_hold_class_init(GstRoiHoldClass *klass) {
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  init_debug();
+  object_class->finalize = [](GObject *object) {
+    delete GST_ROI_HOLD(object)->priv;
+    G_OBJECT_CLASS(parent_class)->finalize(object);
+  };
+  object_class->set_property = gst_roi_hold_set_property;
+  object_class->get_property = gst_roi_hold_get_property;
+  object_class->dispatch_properties_changed = gst_roi_hold_dispatch_properties_changed;
   /**
    * GstRoiHold:stats:
    *
@@ -320,29 +244,9 @@ static void install_others(GObjectClass *klass) {
    * - `regions` (guint64): regions in the metas of frames that left
    * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
    */
-  g_object_class_install_property(
-      klass, PROP_STATS,
-      g_param_spec_boxed("stats", "Statistics",
-                         "Statistics since the start: frames-marked, frames-unmarked, frames-early, regions, "
-                         "regions-by-type",
-                         GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
-}
-
-static void gst_roi_hold_class_init(GstRoiHoldClass *klass) {
-  GObjectClass *object_class = G_OBJECT_CLASS(klass);
-  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
-  init_debug();
-  object_class->finalize = [](GObject *object) {
-    delete GST_ROI_HOLD(object)->queue;
-    delete GST_ROI_HOLD(object)->messages;
-    delete GST_ROI_HOLD(object)->staged;
-    G_OBJECT_CLASS(parent_class)->finalize(object);
-  };
-  object_class->set_property = gst_roi_hold_set_property;
-  object_class->get_property = gst_roi_hold_get_property;
-  object_class->dispatch_properties_changed = gst_roi_hold_dispatch_properties_changed;
-  install_times(object_class);
-  install_others(object_class);
+  install_properties<HoldSettings>(object_class, kProperties,
+                                   "Statistics since the start: frames-marked, frames-unmarked, frames-early, regions, "
+                                   "regions-by-type");
   element_class->change_state = GST_DEBUG_FUNCPTR(gst_roi_hold_change_state);
   gst_element_class_set_static_metadata(
       element_class, "Regions in time", "Filter/Video",
@@ -357,9 +261,7 @@ static void gst_roi_hold_init(GstRoiHold *self) {
   GstElementClass *klass = GST_ELEMENT_GET_CLASS(self);
   self->sinkpad = gst_pad_new_from_template(gst_element_class_get_pad_template(klass, "sink"), "sink");
   self->srcpad = gst_pad_new_from_template(gst_element_class_get_pad_template(klass, "src"), "src");
-  self->staged = new HoldSettings();
-  self->messages = new Messages(GST_ELEMENT_CAST(self));
-  self->queue = new HoldQueue(GST_ELEMENT_CAST(self), self->sinkpad, self->srcpad, *self->messages);
+  self->priv = new GstRoiHoldPrivate(GST_ELEMENT_CAST(self), self->sinkpad, self->srcpad);
   gst_pad_set_chain_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_chain));
   gst_pad_set_event_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_event));
   gst_pad_set_query_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_query));

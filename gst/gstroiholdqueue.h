@@ -5,20 +5,17 @@
 
 #include <gst/video/video.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "filter.h"
 #include "gstcudaconvmessages.h"
+#include "gstcudaconvpropertytable.h"
 #include "gstcudaconvref.h"
 #include "gstcudaconvroimetas.h"
 #include "gstroiholdcounts.h"
@@ -47,8 +44,14 @@ struct HoldSettings : HoldTimes {
 // without the element. It does not wait for frames that wait for later ones.
 class HoldQueue {
  public:
-  HoldQueue(GstElement *element, GstPad *sinkpad, GstPad *srcpad, Messages &messages)
-      : element_(element), sinkpad_(sinkpad), srcpad_(srcpad), messages_(messages) {}
+  HoldQueue(GstElement *element, GstPad *sinkpad, GstPad *srcpad, const PropertyValues<HoldSettings> &properties,
+            Messages &messages)
+      : element_(element),
+        properties_(properties),
+        messages_(messages),
+        pads_(sinkpad, srcpad),
+        metas_(messages, "types"),
+        upstream_(element) {}
 
   // READY to PAUSED, before the pads are active; PAUSED to READY, after they were.
   void start();
@@ -63,12 +66,12 @@ class HoldQueue {
   // FLUSH_START and FLUSH_STOP; any thread.
   gboolean flush(Ref<GstEvent> event);
 
-  // Any thread may call these. `change` is called with lock_ held.
-  void set(const std::function<void(HoldSettings *settings)> &change);
+  // Any thread may call these. update(): takes the properties that have been published.
+  void update();
   // Nanoseconds that each frame waits for those after it.
   GstClockTime latency() const;
   // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live.
-  void set_live_latency(GstClockTime latency) { live_latency_ = latency; }
+  void set_live_latency(GstClockTime latency) { upstream_.set_latency(latency); }
   // The value of the property "stats", counted since start(). Transfer full.
   GstStructure *stats() const;
 
@@ -81,9 +84,27 @@ class HoldQueue {
     bool ended = false;  // waits for no later frame
     bool lost = false;   // frames were dropped between the one before and this one
   };
-  // Why frames leave early.
-  enum class Early { Short, Stands, Late };
+  struct Pads {
+    Pads(GstPad *sinkpad, GstPad *srcpad) : sink(sinkpad), source(srcpad) {}
 
+    GstPad *const sink, *const source;
+    bool sink_is_active = false, source_is_active = false;
+    bool flushes = false;
+    guint interruptions = 0;  // flushes and pads that were deactivated
+    std::thread::id task;     // of the source pad, while it runs
+
+    bool flushing() const { return !source_is_active || !sink_is_active || flushes; }
+  };
+  // How the pushes of the task ended.
+  struct Sent {
+    GstFlowReturn flow = GST_FLOW_OK;  // of frames, until upstream gets it
+    GstFlowReturn told = GST_FLOW_OK;  // the last one but OK that upstream got
+    bool refused = false;              // downstream refused the latest event
+    bool lost = false;                 // frames were dropped since the last one that was pushed
+    bool lost_before = false;          // frames were dropped since the last one that was added
+  };
+
+  std::string types() const;
   RoiHistory::Span times_waiting() const;
   void look_again();
   void add(std::list<Item> &&place);
@@ -96,10 +117,8 @@ class HoldQueue {
   bool is_short_of_buffers() const;
   bool first_leaves() const;
   void know_pool();
-  void look_for_standstill();
-  gint64 let_go_by_clock();
-  void note_lateness(const Item &item);
-  void count_early(Early why);
+  void look_upstream();
+  void count_early(const char *why);
   void report(std::optional<int64_t> time, bool ended);
 
   static void run(gpointer queue);
@@ -108,40 +127,23 @@ class HoldQueue {
   bool wait_until_left(std::unique_lock<std::mutex> &guard);
   bool let_all_go(std::unique_lock<std::mutex> &guard);
   void send_frame(std::unique_lock<std::mutex> &guard, Item &item);
-  bool flushing() const { return !is_active_[0] || !is_active_[1] || flushes_; }
 
   GstElement *const element_;
-  GstPad *const sinkpad_, *const srcpad_;
+  const PropertyValues<HoldSettings> &properties_;
   Messages &messages_;
-  std::atomic<GstClockTime> live_latency_{GST_CLOCK_TIME_NONE};
 
   mutable std::mutex lock_;  // guards the members below; never held while pushing or looking for regions in metas
   std::condition_variable changed_;
-  std::thread::id task_;                // while it runs
-  bool is_active_[2] = {false, false};  // the source pad, the sink pad
-  bool flushes_ = false;
-  guint interruptions_ = 0;  // flushes and pads that were deactivated
+  Pads pads_;
   HoldSettings settings_;
-  std::shared_ptr<const TypeFilter> filter_ = std::make_shared<const TypeFilter>();  // of settings_.types
-  bool looks_again_ = false;    // regions of frames that wait have to be looked for again, as for other types
-  GstClockTime announced_ = 0;  // latency() when the last LATENCY message was left
-
-  std::list<Item> items_;             // oldest first
-  bool pushes_ = false;               // the task pushes what was the first item
-  GstFlowReturn flow_ = GST_FLOW_OK;  // of frames that were pushed, until upstream gets it
-  GstFlowReturn told_ = GST_FLOW_OK;  // the last one but OK that upstream got
-  std::atomic<bool> refused_{false};  // downstream refused the latest event
-  bool lost_ = false;                 // frames were dropped since the last one that was pushed
-  bool lost_before_ = false;          // frames were dropped since the last one that was added
-
+  bool looks_again_ = false;  // regions of frames that wait have to be looked for again, as for other types
+  std::list<Item> items_;     // oldest first
+  bool pushes_ = false;       // the task pushes what was the first item
+  Sent sent_;
   HeldRegions regions_;
-  RoiTypeWatch type_watch_{"types"};
+  RoiMetaReader metas_;  // for upstream's thread alone, but for read_again()
   HoldCounts counts_;
-
-  UpstreamBuffers buffers_;
-  gint64 came_ = 0, alarm_ = 0;         // when the last frame came, when to look next: microseconds, monotonic
-  GstClockTimeDiff lateness_ = 0;       // of the last frame that came from a live source
-  std::vector<int64_t> left_by_clock_;  // stream times of the frames that the clock let go, since a frame came
+  UpstreamWatch upstream_;
 };
 
 }  // namespace cudaconv::gst

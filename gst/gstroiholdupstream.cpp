@@ -2,6 +2,7 @@
 #include "gstroiholdupstream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gstcudaconvformat.h"
 #include "gstcudaconvsegment.h"
@@ -12,6 +13,9 @@ namespace {
 
 // The time between two frames where the caps have no framerate.
 constexpr GstClockTime kUnknownDuration = GST_SECOND / 30;
+
+constexpr gint64 kTick = G_USEC_PER_SEC / 4;      // how long no frame has come when the first look is due
+constexpr gint64 kVeryLong = 5 * G_USEC_PER_SEC;  // how long no frame has come when the first one leaves early
 
 // The number of buffers of a pool; 0: any number.
 guint most_buffers(GstBufferPool *pool) {
@@ -35,6 +39,13 @@ bool is_empty(GstBufferPool *pool) {
   const GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool, &buffer, &params);
   if (flow == GST_FLOW_OK) gst_buffer_unref(buffer);
   return flow == GST_FLOW_EOS;
+}
+
+// Whether a sink of the pipeline still waits for its first frame after the start, a seek or a pause.
+bool awaits_frame(GstElement *element) {
+  Ref<GstElement> top(GST_ELEMENT(gst_object_ref(element)));
+  while (GstObject *bin = gst_object_get_parent(GST_OBJECT(top.get()))) top.reset(GST_ELEMENT(bin));
+  return gst_element_get_state(top.get(), nullptr, nullptr, 0) == GST_STATE_CHANGE_ASYNC;
 }
 
 }  // namespace
@@ -77,44 +88,73 @@ gboolean answer_allocation_query(GstPad *srcpad, GstQuery *query, GstClockTime l
   return TRUE;
 }
 
-GstClockTimeDiff lateness_of(GstElement *element, GstClockTime running_time, GstClockTime upstream) {
-  const Ref<GstClock> clock(gst_element_get_clock(element));
-  if (!GST_CLOCK_TIME_IS_VALID(upstream) || !clock || !GST_CLOCK_TIME_IS_VALID(running_time))
-    return GST_CLOCK_STIME_NONE;
-  const GstClockTime now = gst_clock_get_time(clock.get()) - gst_element_get_base_time(element);
-  return GST_CLOCK_DIFF(add_times(running_time, upstream), now);
-}
-
-bool awaits_frame(GstElement *element) {
-  Ref<GstElement> top(GST_ELEMENT(gst_object_ref(element)));
-  while (GstObject *bin = gst_object_get_parent(GST_OBJECT(top.get()))) top.reset(GST_ELEMENT(bin));
-  return gst_element_get_state(top.get(), nullptr, nullptr, 0) == GST_STATE_CHANGE_ASYNC;
-}
-
-void UpstreamBuffers::know(GstBufferPool *pool) {
+void UpstreamWatch::know_pool(GstBufferPool *pool) {
   if (pool == pool_.get()) return;
-  forget();
+  forget_pool();
   if (!pool) return;
   pool_.reset(GST_BUFFER_POOL(gst_object_ref(pool)));
   size_ = most_buffers(pool);
 }
 
-void UpstreamBuffers::forget() {
+void UpstreamWatch::forget_pool() {
   pool_.reset();
   size_ = 0;
   most_waiting_ = G_MAXSIZE;
 }
 
-bool UpstreamBuffers::are_used(size_t waiting, size_t of_pool) const {
+bool UpstreamWatch::is_out_of_buffers(size_t waiting, size_t of_pool) const {
   return waiting > most_waiting_ || (size_ > 0 && of_pool >= size_);
 }
 
-bool UpstreamBuffers::can_be_asked() const {
-  return size_ > 0 && is_plain(pool_.get());
+// Nanoseconds since a live source should have sent the frame; GST_CLOCK_STIME_NONE if that is not known.
+GstClockTimeDiff UpstreamWatch::lateness_of(GstClockTime running_time) const {
+  const GstClockTime latency = latency_;
+  const Ref<GstClock> clock(gst_element_get_clock(element_));
+  if (!GST_CLOCK_TIME_IS_VALID(latency) || !clock || !GST_CLOCK_TIME_IS_VALID(running_time))
+    return GST_CLOCK_STIME_NONE;
+  const GstClockTime now = gst_clock_get_time(clock.get()) - gst_element_get_base_time(element_);
+  return GST_CLOCK_DIFF(add_times(running_time, latency), now);
 }
 
-bool UpstreamBuffers::are_none_left() const {
-  return is_empty(pool_.get());
+size_t UpstreamWatch::note_frame(int64_t time, GstClockTime running_time, guint64 wait) {
+  const GstClockTimeDiff lateness = wait ? lateness_of(running_time) : GST_CLOCK_STIME_NONE;
+  lateness_ = GST_CLOCK_STIME_IS_VALID(lateness) ? std::max<GstClockTimeDiff>(lateness, 0) : 0;
+  came_ = g_get_monotonic_time();
+  alarm_ = came_ + kTick;
+  const std::vector<int64_t> left = std::exchange(left_by_clock_, {});
+  return static_cast<size_t>(std::count_if(left.begin(), left.end(), [&](int64_t of) {
+    return time >= of && static_cast<guint64>(time) - static_cast<guint64>(of) <= wait;
+  }));
+}
+
+// Upstream may have fewer buffers than their pool says, or hold some itself. A pause is no standstill, unless a sink
+// waits for a frame. If frames of a live source have come late, as from a detector that does not report its latency,
+// the others may be as late.
+std::optional<UpstreamWatch::Early> UpstreamWatch::look(size_t waiting, int64_t time, GstClockTime running_time,
+                                                        GstClockTime latency) {
+  const gint64 now = g_get_monotonic_time();
+  const bool plays = GST_STATE(element_) == GST_STATE_PLAYING;
+  if (!plays && !awaits_frame(element_)) came_ = now;
+  alarm_ = now + kTick;
+  if (size_ > 0 && is_plain(pool_.get())) {
+    if (is_empty(pool_.get())) {
+      most_waiting_ = waiting - 1;
+      return Early::Short;
+    }
+  } else if (now - came_ >= kVeryLong) {
+    return Early::Stands;
+  }
+  const GstClockTimeDiff lateness = plays ? lateness_of(running_time) : GST_CLOCK_STIME_NONE;
+  if (!GST_CLOCK_STIME_IS_VALID(lateness)) return {};
+  const auto wait = static_cast<GstClockTimeDiff>(add_times(latency, lateness_));
+  const GstClockTimeDiff left = lateness < 0 ? wait : wait - lateness;
+  if (left >= 0) {
+    alarm_ = now + std::min<gint64>(GST_TIME_AS_USECONDS(left) + 1, kTick);
+    return {};
+  }
+  alarm_ = now;
+  left_by_clock_.push_back(time);
+  return Early::Clock;
 }
 
 }  // namespace cudaconv::gst

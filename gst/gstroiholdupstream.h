@@ -5,7 +5,10 @@
 
 #include <gst/video/video.h>
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "gstcudaconvref.h"
 
@@ -18,34 +21,48 @@ GstClockTime hold_latency(guint64 lookahead, const std::optional<GstVideoInfo> &
 // Answers upstream's ALLOCATION query as downstream does, and adds the frames that wait for `latency` nanoseconds.
 gboolean answer_allocation_query(GstPad *srcpad, GstQuery *query, GstClockTime latency);
 
-// Nanoseconds since a live source, whose latency is `upstream`, should have sent the frame; GST_CLOCK_STIME_NONE if
-// that is not known.
-GstClockTimeDiff lateness_of(GstElement *element, GstClockTime running_time, GstClockTime upstream);
-
-// Whether a sink of the pipeline still waits for its first frame after the start, a seek or a pause.
-bool awaits_frame(GstElement *element);
-
-// The buffers that upstream has for frames, as far as is known.
-class UpstreamBuffers {
+// Finds out why no frame comes while frames wait: upstream without buffers, a branch of the pipeline that blocks, a
+// live source that has stopped. Then the first one has to leave early. One thread at a time, but for set_latency().
+class UpstreamWatch {
  public:
-  // The pool of the oldest frame that waits, which may have none.
-  void know(GstBufferPool *pool);
-  void forget();
+  explicit UpstreamWatch(GstElement *element) : element_(element) {}
 
-  bool owns(const GstBuffer *buffer) const { return buffer->pool == pool_.get(); }
-  // Whether upstream has no buffer left to send the next frame in. `waiting`: the number of frames that wait;
-  // `of_pool`: of those that wait in buffers of the pool.
-  bool are_used(size_t waiting, size_t of_pool) const;
-  // Whether the pool can be asked, and then whether it has no buffer left: upstream may hold some itself.
-  bool can_be_asked() const;
-  bool are_none_left() const;
-  // Notes that upstream has no buffer where this number of frames waits.
-  void leave_one(size_t waiting) { most_waiting_ = waiting - 1; }
+  // To be called when the element starts.
+  void start() { latency_ = GST_CLOCK_TIME_NONE; }
+  // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live. Any thread may call.
+  void set_latency(GstClockTime latency) { latency_ = latency; }
+
+  // Sets the pool of the oldest frame that waits, which may have none. forget_pool(): no frame waits.
+  void know_pool(GstBufferPool *pool);
+  void forget_pool();
+  bool is_of_pool(const GstBuffer *buffer) const { return buffer->pool == pool_.get(); }
+  // Whether upstream has no buffer left to send the next frame in, as far as is known. `waiting`: the number of frames
+  // that wait; `of_pool`: of those that wait in buffers of the pool.
+  bool is_out_of_buffers(size_t waiting, size_t of_pool) const;
+
+  // A frame of this stream time has come, and waits for `wait` nanoseconds. Returns how many frames look() let go
+  // because of the clock although this one belongs to their look-ahead.
+  size_t note_frame(int64_t time, GstClockTime running_time, guint64 wait);
+  // Microseconds until look() is to be called, if no other frame comes.
+  gint64 left() const { return alarm_ - g_get_monotonic_time(); }
+
+  // Why the first frame leaves early: upstream has no buffers, upstream has sent nothing for very long, or a live
+  // source should have sent all that the frame waits for.
+  enum class Early { Short, Stands, Clock };
+  // Looks whether the first of the frames that wait has to leave: it has these times, and waits for `latency`.
+  std::optional<Early> look(size_t waiting, int64_t time, GstClockTime running_time, GstClockTime latency);
 
  private:
+  GstClockTimeDiff lateness_of(GstClockTime running_time) const;
+
+  GstElement *const element_;
+  std::atomic<GstClockTime> latency_{GST_CLOCK_TIME_NONE};
   size_t most_waiting_ = G_MAXSIZE;  // frames that leave upstream a buffer
   Ref<GstBufferPool> pool_;
-  guint size_ = 0;  // of the pool 0: any number
+  guint size_ = 0;                      // of the pool; 0: any number
+  gint64 came_ = 0, alarm_ = 0;         // when the last frame came, when to look next: microseconds, monotonic
+  GstClockTimeDiff lateness_ = 0;       // of the last frame that came from a live source
+  std::vector<int64_t> left_by_clock_;  // stream times of the frames that the clock let go, since a frame came
 };
 
 }  // namespace cudaconv::gst

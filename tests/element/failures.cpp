@@ -914,7 +914,7 @@ GST_START_TEST(the_latency_is_asked_for_while_caps_come_and_go) {
     const gst::Properties properties;
     gst::Messages messages(element.get());
     gst::Session session(element.get(), properties, messages);
-    fail_unless(session.open());
+    fail_unless(session.engines().open());
     std::atomic<bool> ended{false};
     std::thread asks([&] {
       while (!ended) session.longest_wait();
@@ -926,7 +926,7 @@ GST_START_TEST(the_latency_is_asked_for_while_caps_come_and_go) {
     }
     ended = true;
     asks.join();
-    session.close();
+    session.engines().close();
   }
   check_nothing_left();
 }

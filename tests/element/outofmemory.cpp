@@ -409,6 +409,52 @@ GST_START_TEST(a_thread_without_memory_is_an_error) {
 }
 GST_END_TEST;
 
+// Upstream sends its last buffer, and the oldest frame leaves before its look-ahead is over. The warning of that is
+// left out where there is no memory for it.
+GST_START_TEST(a_frame_leaves_early_without_memory_for_the_warning) {
+  for (long n = 1;; n++) {
+    Between between("mask=fill frames-in-flight=1 roi-meta=true lookahead=1000000000", gray());
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    const Ref<GstBufferPool> pool(gst_buffer_pool_new());
+    GstStructure *config = gst_buffer_pool_get_config(pool.get());
+    gst_buffer_pool_config_set_params(config, nullptr, GST_VIDEO_INFO_SIZE(&gray()), 2, 2);
+    fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+    GstBuffer *frames[2];
+    for (GstBuffer *&frame : frames)
+      fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+    GST_BUFFER_PTS(frames[0]) = 0;
+    GST_BUFFER_PTS(frames[1]) = kDuration;
+    fail_unless_equals_int(between.push(Ref<GstBuffer>(frames[0])), GST_FLOW_OK);
+    GstFlowReturn flow = GST_FLOW_OK;
+    const bool failed = with_failing_new(n, [&] { flow = between.push(Ref<GstBuffer>(frames[1])); });
+    const bool errors = !take_messages(between.element.get(), GST_MESSAGE_ERROR).empty();
+    fail_unless_equals_int(errors, flow != GST_FLOW_OK);
+    fail_unless_equals_int(between.frames, flow == GST_FLOW_OK);
+    between.last.reset();
+    gst_buffer_pool_set_active(pool.get(), FALSE);
+    if (!failed) break;
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(a_property_without_memory_is_an_error) {
+  for (const auto &[factory, property] : {std::pair("cudaconv", "coefficients"), {"roihold", "types"}}) {
+    const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make(factory, nullptr))));
+    const Ref<GstBus> bus(gst_bus_new());
+    gst_element_set_bus(element.get(), bus.get());
+    const std::string text(100, '1');
+    for (long n = 1;; n++) {
+      const bool failed = with_failing_new(n, [&] { g_object_set(element.get(), property, text.c_str(), nullptr); });
+      fail_unless_equals_int(take_messages(element.get(), GST_MESSAGE_ERROR).size(), failed);
+      if (!failed) break;
+      g_object_set(element.get(), property, nullptr, nullptr);
+    }
+    gst_element_set_bus(element.get(), nullptr);
+  }
+}
+GST_END_TEST;
+
 // An allocator of memory that fails to be mapped once.
 struct Unmappable {
   GstAllocator parent;
@@ -497,6 +543,8 @@ Suite *make_suite() {
   tcase_add_test(tc, a_report_without_memory_is_an_error);
   tcase_add_test(tc, a_caps_query_without_memory_has_an_answer);
   tcase_add_test(tc, a_thread_without_memory_is_an_error);
+  tcase_add_test(tc, a_frame_leaves_early_without_memory_for_the_warning);
+  tcase_add_test(tc, a_property_without_memory_is_an_error);
   tcase_add_test(tc, a_plane_that_cannot_be_mapped_hides_no_less);
   return suite;
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvengine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gstcudaconvmessages.h"
+#include "gstcudaconvproperties.h"
+#include "gstcudaconvworkers.h"
+
+namespace cudaconv::gst {
+
+std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device) {
+  // Threads for copies of staging memory: a few fill the bus, and more would keep the threads of other elements
+  // waiting.
+  std::shared_ptr<Backend> backend = device->make_backend(make_parallel_for(std::min(worker_count(), 8)));
+  return std::make_shared<Engine>(Engine{std::move(device), std::move(backend), {}});
+}
+
+bool EngineChoice::open() {
+  const std::shared_ptr<const Configuration> wanted = properties_.published();
+  memory_error_.clear();
+  frames_in_flight_ = wanted->frames_in_flight;
+  bool failed;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    const std::shared_ptr<const Configuration> before = std::exchange(wanted_, wanted);
+    if (chosen_ && before->backend == wanted->backend && before->device_id == wanted->device_id) return true;
+    failed = std::exchange(failed_, false);
+  }
+  // A context that the application may have set is kept, unless its device has failed.
+  set(nullptr, nullptr, false);
+  if (failed) finder_->close();
+  std::shared_ptr<Engine> engine;
+  std::string why;
+  try {
+    std::shared_ptr<Device> device =
+        wanted->backend == BackendChoice::Cpu ? nullptr : finder_->open(element_, wanted->device_id, &why);
+    if (device) engine = make_cuda_engine(std::move(device));
+  } catch (const Error &e) {
+    why = e.what();
+  }
+  if (!engine && wanted->backend == BackendChoice::Cuda) {
+    finder_->close();
+    GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND, ("backend=cuda found no usable CUDA device: %s", why.c_str()),
+                      (nullptr));
+    return false;
+  }
+  if (!engine && wanted->backend == BackendChoice::Auto)
+    GST_ELEMENT_INFO(element_, RESOURCE, NOT_FOUND, ("Frames are filtered on the CPU: %s", why.c_str()),
+                     ("Frames are filtered on the CPU: %s", why.c_str()));  // gst-launch-1.0 shows only this
+  if (engine)
+    GST_INFO_OBJECT(element_, "filters on CUDA device %d", engine->device->id());
+  else
+    GST_INFO_OBJECT(element_, "filters on the CPU");
+  const std::shared_ptr<Device> device = engine ? engine->device : nullptr;
+  set(device, std::move(engine), true);
+  return true;
+}
+
+void EngineChoice::close() {
+  set(nullptr, nullptr, false);
+  finder_->close();
+}
+
+// Arguments outlive local variables: what was set before is released without the lock.
+void EngineChoice::set(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine, bool chosen) {
+  std::lock_guard<std::mutex> guard(lock_);
+  device_.swap(device);
+  engine_.swap(engine);
+  chosen_ = chosen;
+}
+
+bool EngineChoice::find_memory_device() {
+  if (device()) return true;
+  std::string why = "it does not offer CUDA memory";
+  std::shared_ptr<Device> device = finder_->open(element_, wanted_->device_id, &why);
+  if (!device) {
+    if (std::exchange(memory_error_, why) != why)
+      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
+                        ("CUDA memory was negotiated, but no CUDA device is usable: %s", why.c_str()), (nullptr));
+    return false;
+  }
+  memory_error_.clear();
+  std::lock_guard<std::mutex> guard(lock_);
+  device_ = std::move(device);
+  return true;
+}
+
+std::shared_ptr<Device> EngineChoice::device_of(GstBuffer *buffer) {
+  return finder_->follow(buffer, wanted_->device_id);
+}
+
+void EngineChoice::use(std::shared_ptr<Engine> engine) {
+  std::lock_guard<std::mutex> guard(lock_);
+  device_ = engine->device;
+  engine_ = std::move(engine);
+}
+
+EngineChoice::Replacement EngineChoice::fail() {
+  finder_->abandon();
+  std::lock_guard<std::mutex> guard(lock_);
+  const bool again = std::exchange(failed_, true);
+  chosen_ = false;
+  if (wanted_->backend != BackendChoice::Auto) return again ? Replacement::NoneAgain : Replacement::None;
+  engine_ = nullptr;
+  return Replacement::Cpu;
+}
+
+std::shared_ptr<Engine> EngineChoice::for_frames(const GstVideoInfo &info) const {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (engine_) return engine_;
+  }
+  return cpu(info);
+}
+
+std::shared_ptr<Engine> EngineChoice::cpu(const GstVideoInfo &info) const {
+  // From about this many pixels on it pays off to use one more thread.
+  constexpr int kPixelsPerThread = 1 << 15;
+  const gint64 pixels = static_cast<gint64>(GST_VIDEO_INFO_WIDTH(&info)) * GST_VIDEO_INFO_HEIGHT(&info);
+  guint threads;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    threads = wanted_->threads;
+  }
+  const int count = threads ? static_cast<int>(threads)
+                            : static_cast<int>(std::clamp<gint64>(pixels / kPixelsPerThread, 1, worker_count()));
+  return std::make_shared<Engine>(Engine{nullptr, make_cpu_backend(make_parallel_for(count), count), {}});
+}
+
+std::shared_ptr<Device> EngineChoice::device() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return device_;
+}
+
+bool EngineChoice::cuda() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return engine_ != nullptr;
+}
+
+}  // namespace cudaconv::gst
