@@ -208,7 +208,7 @@ GstFlowReturn Flight::take_flow() {
 
 void Flight::wait_for_frame() {
   std::unique_lock<std::mutex> guard(lock_);
-  submitted_.wait(guard, [this] { return task_.halts || (!line_.empty()); });
+  submitted_.wait(guard, [this] { return task_.halts || (!line_.frames.empty() && !line_.landing); });
   if (task_.halts) return;  // halt() drops the frames that are left
   land_first(guard);
 }
