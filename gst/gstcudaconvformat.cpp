@@ -391,10 +391,12 @@ GstCaps *template_caps() {
   return with_common_formats_first(caps);
 }
 
-bool is_cuda_caps(const GstCaps *caps) {
-  if (gst_caps_is_empty(caps) || gst_caps_is_any(caps)) return false;
-  const GstCapsFeatures *features = gst_caps_get_features(caps, 0);
+bool is_cuda(const GstCapsFeatures *features) {
   return !gst_caps_features_is_any(features) && gst_caps_features_contains(features, kFeatureCudaMemory);
+}
+
+bool is_cuda_caps(const GstCaps *caps) {
+  return !gst_caps_is_empty(caps) && !gst_caps_is_any(caps) && is_cuda(gst_caps_get_features(caps, 0));
 }
 
 GstCaps *with_either_memory(const GstCaps *caps) {

@@ -43,6 +43,9 @@ gsize row_bytes(const PlaneLayout &plane);
 // beside the picture (meta:GstVideoOverlayComposition). Transfer full.
 GstCaps *template_caps();
 
+// Whether the features name CUDA memory: ANY does not.
+bool is_cuda(const GstCapsFeatures *features);
+
 // Whether the first structure of `caps` has the feature memory:CUDAMemory.
 bool is_cuda_caps(const GstCaps *caps);
 

@@ -60,12 +60,6 @@ void post_last_flow(GstElement *element, GstFlowReturn flow, GstFlowReturn told)
     GST_ELEMENT_FLOW_ERROR(element, flow);
 }
 
-void Messages::add(GstMessage *message) {
-  std::lock_guard<std::mutex> guard(lock_);
-  g_queue_push_tail(&messages_, message);
-  some_ = true;
-}
-
 void Messages::warn(const std::string &text, const std::string &debug) {
   g_autoptr(GError) error = g_error_new_literal(GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, text.c_str());
   g_autofree gchar *path = gst_object_get_path_string(GST_OBJECT(element_));
@@ -124,13 +118,7 @@ void Messages::restart() {
 }
 
 void Messages::post() {
-  if (!some_.exchange(false)) return;
-  GQueue messages;
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    messages = std::exchange(messages_, GQueue(G_QUEUE_INIT));
-  }
-  while (gpointer message = g_queue_pop_head(&messages))
+  while (gpointer message = g_async_queue_try_pop(messages_))
     gst_element_post_message(element_, static_cast<GstMessage *>(message));
 }
 

@@ -5,7 +5,6 @@
 
 #include <gst/gst.h>
 
-#include <atomic>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -37,12 +36,12 @@ void post_last_flow(GstElement *element, GstFlowReturn flow, GstFlowReturn told)
 class Messages {
  public:
   explicit Messages(GstElement *element) : element_(element) {}
-  ~Messages() { g_queue_clear_full(&messages_, reinterpret_cast<GDestroyNotify>(gst_message_unref)); }
+  ~Messages() { g_async_queue_unref(messages_); }
   Messages(const Messages &) = delete;
   Messages &operator=(const Messages &) = delete;
 
   // Transfer full. Throws nothing.
-  void add(GstMessage *message);
+  void add(GstMessage *message) { g_async_queue_push(messages_, message); }
   // Adds a warning about settings. `debug`: for the log of gst-launch-1.0.
   void warn(const std::string &text, const std::string &debug);
   // Adds a warning, unless the text is empty, once since restart() for each thing that it is about. Left out if there
@@ -68,9 +67,8 @@ class Messages {
   };
 
   GstElement *const element_;
-  std::atomic<bool> some_{false};
+  GAsyncQueue *const messages_ = g_async_queue_new_full(reinterpret_cast<GDestroyNotify>(gst_message_unref));
   std::mutex lock_;  // guards the members below
-  GQueue messages_ = G_QUEUE_INIT;
   std::set<std::string> passed_over_;
   std::map<std::string, Warning> numbers_;  // by what they are about, without numbers
   GstClockTime latency_ = 0;                // that was announced last

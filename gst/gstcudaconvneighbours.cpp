@@ -3,6 +3,10 @@
 
 #include <gst/video/video.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvref.h"
@@ -15,18 +19,12 @@ namespace {
 // The query that asks the next cudaconv downstream for its device. Elements between that do not know it pass it on.
 constexpr char kDeviceQuery[] = "application/x-cudaconv-device";
 
-bool is_cuda(const GstCapsFeatures *features) {
-  return gst_caps_features_contains(features, kFeatureCudaMemory);
-}
-
 // Whether the caps that downstream takes name CUDA memory. ANY caps and ANY features do not.
 bool names_cuda(GstPad *srcpad) {
   const Ref<GstCaps> caps(gst_pad_peer_query_caps(srcpad, nullptr));
   if (!caps || gst_caps_is_any(caps.get())) return false;
-  for (guint i = 0; i < gst_caps_get_size(caps.get()); i++) {
-    const GstCapsFeatures *features = gst_caps_get_features(caps.get(), i);
-    if (!gst_caps_features_is_any(features) && is_cuda(features)) return true;
-  }
+  for (guint i = 0; i < gst_caps_get_size(caps.get()); i++)
+    if (is_cuda(gst_caps_get_features(caps.get(), i))) return true;
   return false;
 }
 
@@ -108,17 +106,13 @@ constexpr const char *kTransparent[] = {
     "videoconvertscale",  "videorate",      "videoscale", "watchdog",
 };
 
-bool is_transparent(GstElement *element) {
+std::string_view factory_of(GstElement *element) {
   const GstElementFactory *factory = gst_element_get_factory(element);
-  if (!factory) return false;
-  for (const char *name : kTransparent)
-    if (!g_strcmp0(GST_OBJECT_NAME(factory), name)) return true;
-  return false;
+  return factory ? GST_OBJECT_NAME(factory) : "";
 }
 
-bool crops(GstElement *element) {
-  const GstElementFactory *factory = gst_element_get_factory(element);
-  return factory && !g_strcmp0(GST_OBJECT_NAME(factory), "videocrop");
+bool is_transparent(GstElement *element) {
+  return std::count(std::begin(kTransparent), std::end(kTransparent), factory_of(element));
 }
 
 bool has_raw_video(GstPad *pad) {
@@ -161,7 +155,7 @@ bool may_send_crop_meta(GstPad *sinkpad) {
   const Ref<GstPad> source = source_of(sinkpad);
   if (!source) return true;
   const Ref<GstElement> element(gst_pad_get_parent_element(source.get()));
-  if (!element || crops(element.get())) return true;
+  if (!element || factory_of(element.get()) == "videocrop") return true;
   if (is_transparent(element.get())) return all_inputs(source.get(), may_send_crop_meta);
   // A source or a decoder asks for itself.
   return all_inputs(source.get(), [](GstPad *input) { return !has_raw_video(input); });
