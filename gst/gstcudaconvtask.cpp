@@ -12,7 +12,10 @@ bool start_task(GstPad *pad, GstTaskFunction function, gpointer data) {
   GST_OBJECT_LOCK(pad);
   const Ref<GstTask> task(std::exchange(GST_PAD_TASK(pad), nullptr));
   GST_OBJECT_UNLOCK(pad);
-  if (task) gst_task_stop(task.get());  // a thread may take it later, and ends at once
+  if (task) {  // a thread may take it later, and ends at once: after the pad, perhaps
+    gst_task_set_leave_callback(task.get(), nullptr, nullptr, nullptr);
+    gst_task_stop(task.get());
+  }
   return false;
 }
 

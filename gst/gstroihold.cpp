@@ -158,18 +158,18 @@ static GstFlowReturn gst_roi_hold_chain(GstPad *, GstObject *parent, GstBuffer *
   return flow;
 }
 
-static gboolean gst_roi_hold_sink_event(GstPad *pad, GstObject *parent, GstEvent *event) {
-  GstRoiHold *self = GST_ROI_HOLD(parent);
+static GstFlowReturn gst_roi_hold_sink_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+  GstRoiHoldPrivate *priv = GST_ROI_HOLD(parent)->priv;
   const GstEventType type = GST_EVENT_TYPE(event);
-  gboolean taken;
-  if (type == GST_EVENT_FLUSH_START || type == GST_EVENT_FLUSH_STOP)
-    taken = guarded(self, FALSE, [&] { return self->priv->queue.flush(Ref<GstEvent>(event)); });
-  else if (GST_EVENT_IS_SERIALIZED(event))
-    taken = guarded(self, FALSE, [&] { return self->priv->queue.take_event(Ref<GstEvent>(event)); });
-  else
-    return gst_pad_event_default(pad, parent, event);
-  self->priv->messages.post();
-  return taken;
+  const bool flushes = type == GST_EVENT_FLUSH_START || type == GST_EVENT_FLUSH_STOP;
+  if (!flushes && !GST_EVENT_IS_SERIALIZED(event))
+    return gst_pad_event_default(pad, parent, event) ? GST_FLOW_OK : GST_FLOW_ERROR;
+  const GstFlowReturn flow = guarded(parent, GST_FLOW_ERROR, [&] {
+    Ref<GstEvent> owned(event);
+    return flushes ? priv->queue.flush(std::move(owned)) : priv->queue.take_event(std::move(owned));
+  });
+  priv->messages.post();
+  return flow;
 }
 
 static gboolean gst_roi_hold_sink_query(GstPad *pad, GstObject *parent, GstQuery *query) {
@@ -263,7 +263,7 @@ static void gst_roi_hold_init(GstRoiHold *self) {
   self->srcpad = gst_pad_new_from_template(gst_element_class_get_pad_template(klass, "src"), "src");
   self->priv = new GstRoiHoldPrivate(GST_ELEMENT_CAST(self), self->sinkpad, self->srcpad);
   gst_pad_set_chain_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_chain));
-  gst_pad_set_event_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_event));
+  gst_pad_set_event_full_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_event));
   gst_pad_set_query_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_query));
   gst_pad_set_query_function(self->srcpad, GST_DEBUG_FUNCPTR(gst_roi_hold_src_query));
   for (GstPad *pad : {self->sinkpad, self->srcpad}) {

@@ -57,7 +57,7 @@ gboolean HoldQueue::activate(GstPad *pad, bool active) {
   return TRUE;
 }
 
-gboolean HoldQueue::flush(Ref<GstEvent> event) {
+GstFlowReturn HoldQueue::flush(Ref<GstEvent> event) {
   if (GST_EVENT_TYPE(event.get()) == GST_EVENT_FLUSH_START) {
     {
       std::lock_guard<std::mutex> guard(lock_);
@@ -67,7 +67,7 @@ gboolean HoldQueue::flush(Ref<GstEvent> event) {
     changed_.notify_all();
     const gboolean done = gst_pad_push_event(pads_.source, event.release());
     gst_pad_pause_task(pads_.source);
-    return done;
+    return done ? GST_FLOW_OK : GST_FLOW_ERROR;
   }
   std::list<Item> items;
   bool active;
@@ -90,7 +90,7 @@ gboolean HoldQueue::flush(Ref<GstEvent> event) {
   }
   const gboolean done = gst_pad_push_event(pads_.source, event.release());
   if (active) start_task(pads_.source, run, this);
-  return done;
+  return done ? GST_FLOW_OK : GST_FLOW_ERROR;
 }
 
 // ---- Properties, queries --------------------------------------------------------------------------------------------
@@ -182,7 +182,6 @@ GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
     RoiTypeCounts counts;
     RoiList found = metas_.read(frame.get(), TypeFilter(types()), regions_.playing_time(located.at.time), &counts);
     std::unique_lock<std::mutex> guard(lock_);
-    if (looks_again_) look_again();
     place.front().regions = located;
     regions_.add(&place.front().regions, std::move(found), settings_, times_waiting());
     place.front().regions.types = std::move(counts);
@@ -248,16 +247,16 @@ void HoldQueue::end_all() {
   changed_.notify_all();
 }
 
-gboolean HoldQueue::take_event(Ref<GstEvent> event) {
+GstFlowReturn HoldQueue::take_event(Ref<GstEvent> event) {
   const GstEventType type = GST_EVENT_TYPE(event.get());
   const bool ends = regions_.ends_frames(event.get(), pads_.sink);
   const bool other_stream = type == GST_EVENT_STREAM_START && is_other_stream(event.get(), pads_.sink);
   GstFlowReturn left_with = GST_FLOW_OK, told;
   std::list<Item> place(1);
-  bool refused;
+  GstFlowReturn flow = GST_FLOW_OK;
   {
     std::unique_lock<std::mutex> guard(lock_);
-    if (pads_.flushing() || (ends && !let_all_go(guard))) return FALSE;
+    if (pads_.flushing() || (ends && !let_all_go(guard))) return GST_FLOW_FLUSHING;
     if (type == GST_EVENT_EOS) left_with = std::exchange(sent_.flow, GST_FLOW_OK);
     told = sent_.told;
     if ((type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) && sent_.flow == GST_FLOW_EOS)
@@ -272,10 +271,13 @@ gboolean HoldQueue::take_event(Ref<GstEvent> event) {
     items_.splice(items_.end(), place);
     sent_.refused = false;
     changed_.notify_all();
-    refused = !wait_until_left(guard) || sent_.refused;
+    if (!wait_until_left(guard))
+      flow = GST_FLOW_FLUSHING;
+    else if (sent_.refused)
+      flow = type == GST_EVENT_CAPS ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
   }
   post_last_flow(element_, left_with, told);
-  return !refused;
+  return flow;
 }
 
 // Ends a report where time may jump. Call with lock_ held.

@@ -61,10 +61,10 @@ class HoldQueue {
 
   // Upstream's streaming thread. They throw nothing, and leave messages.
   GstFlowReturn take(Ref<GstBuffer> frame);
-  gboolean take_event(Ref<GstEvent> event);
+  GstFlowReturn take_event(Ref<GstEvent> event);
   gboolean take_query(GstQuery *query);
   // FLUSH_START and FLUSH_STOP; any thread.
-  gboolean flush(Ref<GstEvent> event);
+  GstFlowReturn flush(Ref<GstEvent> event);
 
   // Any thread may call these. update(): takes the properties that have been published.
   void update();

@@ -3,10 +3,13 @@
 // Tests memory that runs out while a marked frame is filtered: in each run one allocation fails, the first, the second,
 // and so on. The frame leaves filtered, or not at all and with an error. So do later frames for which its regions are
 // held. Also tests memory that cannot be mapped. Frames are filtered one by one: with frames in flight a frame leaves
-// later than its push returns. On a GPU the program is skipped; on the stand-in it runs.
+// later than its push returns. On a GPU the program is skipped; on the stand-in it runs. Allocations are also points at
+// which other threads act.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #include "between.h"
 #include "failingnew.h"
@@ -409,6 +412,108 @@ GST_START_TEST(a_thread_without_memory_is_an_error) {
 }
 GST_END_TEST;
 
+// Pushes a frame, and has another thread call `act` at the n-th allocation meanwhile. Returns whether it was called.
+bool push_while(Between *between, GstBuffer *frame, long n, const std::function<void()> &act) {
+  std::atomic<bool> done{false};
+  std::thread thread;
+  const auto call = [&] {
+    thread = std::thread([&] {
+      act();
+      done = true;
+    });
+    for (int i = 0; i < 20 && !done; i++) g_usleep(1000);  // the element may hold a lock
+  };
+  const bool called = with_call_in_new(n, call, [&] { between->push(frame); });
+  if (called) thread.join();
+  return called;
+}
+
+// An application sets types while a frame comes, at each allocation in turn. The frame waits, and leaves with what
+// types selects by then.
+GST_START_TEST(types_that_change_while_a_frame_comes_count) {
+  for (long n = 1;; n++) {
+    Between between("mask=fill n-threads=1 frames-in-flight=1 roi-meta=true types=cat lookahead=80000000", gray());
+    const Ref<GstElement> hold = part_of(between.element.get(), "hold");
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    std::vector<Ref<GstBuffer>> out;
+    between.all = &out;
+    Random random = seeded();
+    Marked marked(0, {kFirst}, random);
+    const bool called =
+        push_while(&between, marked.frame.get(), n, [&] { g_object_set(hold.get(), "types", "face", nullptr); });
+    fail_unless(out.empty());
+    between.end();
+    fail_unless_equals_int(out.size(), 1);
+    if (!called) break;
+    fail_unless(shown(marked.source.get(), out[0].get(), kFirst) < 15, "set at allocation %ld", n);
+  }
+}
+GST_END_TEST;
+
+// Other threads flush, restart, pause and ask while a frame comes, at each allocation in turn. No frame shows its
+// regions, and all come in order. None is lost where nothing interrupts the stream.
+GST_START_TEST(what_other_threads_do_while_a_frame_comes_shows_nothing) {
+  struct Act {
+    bool interrupts;
+    std::function<void(Between *)> call;
+  };
+  const Act acts[] = {
+      {true,
+       [](Between *between) {
+         const Ref<GstPad> sink = between->pad("sink");
+         gst_pad_send_event(sink.get(), gst_event_new_flush_start());
+         gst_pad_send_event(sink.get(), gst_event_new_flush_stop(TRUE));
+       }},
+      {true,
+       [](Between *between) {
+         gst_element_set_state(between->element.get(), GST_STATE_READY);
+         gst_element_set_state(between->element.get(), GST_STATE_PLAYING);
+       }},
+      {false, [](Between *between) { gst_element_set_state(between->element.get(), GST_STATE_PAUSED); }},
+      {false,
+       [](Between *between) {
+         const Ref<GstQuery> query(gst_query_new_latency());
+         gst_pad_query(between->pad("src").get(), query.get());
+         stats_of(between->element.get());
+       }},
+  };
+  for (const Act &act : acts)
+    for (long n = 1;; n++) {
+      Between between("mask=fill n-threads=2 roi-meta=true hold=40000000", gray());
+      gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+      between.announce();
+      std::vector<Ref<GstBuffer>> out;
+      between.all = &out;
+      Random random = seeded();
+      std::vector<Marked> marked;
+      bool called = false;
+      for (int i = 0; i < 4; i++) {
+        marked.emplace_back(i, std::vector<Region>{kFirst}, random);
+        if (i != 1) {
+          between.push(marked[i].frame.get());
+          continue;
+        }
+        called = push_while(&between, marked[i].frame.get(), n, [&] { act.call(&between); });
+        if (called && act.interrupts) between.announce();
+      }
+      between.end();
+      fail_unless(take_messages(between.element.get(), GST_MESSAGE_ERROR).empty());
+      if (!called || !act.interrupts) fail_unless_equals_int(out.size(), 4);
+      fail_unless(out.size() >= 2);
+      int last = -1;
+      for (const Ref<GstBuffer> &frame : out) {
+        const auto i = static_cast<int>(GST_BUFFER_PTS(frame.get()) / kDuration);
+        fail_unless(i > last);
+        last = i;
+        fail_unless(shown(marked[i].source.get(), frame.get(), kFirst) < 15, "act %d at allocation %ld: frame %d",
+                    static_cast<int>(&act - acts), n, i);
+      }
+      if (!called) break;
+    }
+}
+GST_END_TEST;
+
 // Upstream sends its last buffer, and the oldest frame leaves before its look-ahead is over. The warning of that is
 // left out where there is no memory for it.
 GST_START_TEST(a_frame_leaves_early_without_memory_for_the_warning) {
@@ -543,6 +648,8 @@ Suite *make_suite() {
   tcase_add_test(tc, a_report_without_memory_is_an_error);
   tcase_add_test(tc, a_caps_query_without_memory_has_an_answer);
   tcase_add_test(tc, a_thread_without_memory_is_an_error);
+  tcase_add_test(tc, types_that_change_while_a_frame_comes_count);
+  tcase_add_test(tc, what_other_threads_do_while_a_frame_comes_shows_nothing);
   tcase_add_test(tc, a_frame_leaves_early_without_memory_for_the_warning);
   tcase_add_test(tc, a_property_without_memory_is_an_error);
   tcase_add_test(tc, a_plane_that_cannot_be_mapped_hides_no_less);
