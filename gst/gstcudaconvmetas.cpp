@@ -9,8 +9,14 @@ namespace cudaconv::gst {
 
 namespace {
 
-void copy_roi_meta(GstBuffer *output, const GstVideoRegionOfInterestMeta &meta, Pixel by) {
-  GstVideoRegionOfInterestMeta *copy = add_roi_meta(output, meta.roi_type, moved(region_of(meta), by));
+// A region of the whole frame in the picture.
+Region in_picture(const Region &region, const PicturePlace &place, const GstVideoInfo &info) {
+  return moved_to_picture({{{{}, region}}, {}}, place, info).region.front().region;
+}
+
+void copy_roi_meta(GstBuffer *output, const GstVideoRegionOfInterestMeta &meta, const PicturePlace &place,
+                   const GstVideoInfo &info) {
+  GstVideoRegionOfInterestMeta *copy = add_roi_meta(output, meta.roi_type, in_picture(region_of(meta), place, info));
   if (!copy) return;
   copy->id = meta.id;
   copy->parent_id = meta.parent_id;
@@ -35,11 +41,11 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   const GType api = meta->info->api;
   if (place.corner.x == 0 && place.corner.y == 0) return false;
   if (api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE) {
-    copy_roi_meta(output, *reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta), Pixel{} - place.corner);
+    copy_roi_meta(output, *reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta), place, info);
     return true;
   }
   if (api == held_regions_api()) {
-    set_held_regions(output, moved(*get_held_regions(input), Pixel{} - place.corner));
+    set_held_regions(output, moved_to_picture(*get_held_regions(input), place, info));
     return true;
   }
   if (api != analytics_meta_api()) return false;
@@ -56,7 +62,7 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
                                     gst_video_meta_transform_matrix_get_quark(), &transform);
 #else
   for (const LabelledRegion &found : rectangles_of(meta, place.frame))
-    add_roi_meta(output, g_quark_from_string(found.label.c_str()), moved(found.region, Pixel{} - place.corner));
+    add_roi_meta(output, g_quark_from_string(found.label.c_str()), in_picture(found.region, place, info));
   return true;
 #endif
 }

@@ -33,7 +33,7 @@ RoiList RegionFinder::find(const StreamContext &context, GstBuffer *buffer, cons
     std::lock_guard<std::mutex> guard(lock_);
     counts_.add(found.region.size() + found.mask.size(), types);
   }
-  return moved(std::move(found), Pixel{} - picture_place(buffer, context.info).corner);
+  return moved_to_picture(std::move(found), picture_place(buffer, context.info), context.info);
 }
 
 std::vector<PlannedView> RegionFinder::plan(const StreamContext &context, GstBuffer *buffer, const RoiList &found,

@@ -250,6 +250,25 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
   return result;
 }
 
+RoiList widened(RoiList regions, Pixel by, FrameSize frame) {
+  if (by.x == 0 && by.y == 0) return regions;
+  const bool little = by.x <= 1 && by.y <= 1;
+  for (DetectedRegion &found : regions.region) {
+    if (found.region.width <= 0 || found.region.height <= 0) continue;
+    found.cover = found.cover == Cover::Exact && found.region.rotation == 0 && little ? Cover::Rounded : Cover::Joined;
+    found.region = joined(found.region, moved(found.region, by), false);
+  }
+  for (auto &mask : regions.mask) {
+    auto both = joined({mask, moved(mask, by)}, frame);
+    if (!both) continue;
+    auto copy = std::make_shared<RoiMask>(*both);
+    static_cast<Detected &>(*copy) = *mask;
+    copy->cover = Cover::Joined;
+    mask = std::move(copy);
+  }
+  return regions;
+}
+
 Region rescaled(const Region &region, FrameSize from, FrameSize to) {
   // Scaled sides would not cover a turned region. An upright one does, and so does the ellipse in it.
   const Box box = box_of(region.rotation == 0 ? region : joined(region, region, true));

@@ -83,6 +83,10 @@ Region moved(Region region, Pixel by);
 std::shared_ptr<const RoiMask> moved(const std::shared_ptr<const RoiMask> &mask, Pixel by);
 RoiList moved(RoiList regions, Pixel by);
 
+// Regions that also cover what they have after a move by `by`, neither part of which is negative. `frame`: see
+// joined().
+RoiList widened(RoiList regions, Pixel by, FrameSize frame);
+
 // The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.
 Region rectangle_around(double left, double top, double right, double bottom);
 // The smallest upright region around a region that may be turned.

@@ -359,6 +359,13 @@ GST_START_TEST(regions_of_metas_count_from_the_whole_frame) {
             Region moved = mark.region;
             moved.x -= static_cast<int>(r.x);
             moved.y -= static_cast<int>(r.y);
+            // At odd corners chroma is off its pixels. What is hidden is larger, and what is shown smaller.
+            const int right = r.x % 2 && GST_VIDEO_FORMAT_INFO_W_SUB(in.info.finfo, 1),
+                      below = r.y % 2 && GST_VIDEO_FORMAT_INFO_H_SUB(in.info.finfo, 1);
+            if (invert && (right || below))
+              moved = {moved.x + 1, moved.y + 1, moved.width - 2 + right, moved.height - 2 + below};
+            else
+              moved = {moved.x, moved.y, moved.width + right, moved.height + below};
             if (by_meta) regions.region.push_back(moved);
           }
           fail_unless(is_filtered_in(in.copy.get(), out.get(), in.info, "mask=gauss5", regions),
@@ -367,7 +374,10 @@ GST_START_TEST(regions_of_metas_count_from_the_whole_frame) {
           gpointer state = nullptr;
           for (const NamedRegion &mark : kMarks) {
             const int left = mark.region.x - static_cast<int>(r.x), top = mark.region.y - static_cast<int>(r.y);
-            const int width = mark.region.width + std::min(left, 0), height = mark.region.height + std::min(top, 0);
+            const int right = r.x % 2 && GST_VIDEO_FORMAT_INFO_W_SUB(in.info.finfo, 1),
+                      below = r.y % 2 && GST_VIDEO_FORMAT_INFO_H_SUB(in.info.finfo, 1);
+            const int width = mark.region.width + right + std::min(left, 0),
+                      height = mark.region.height + below + std::min(top, 0);
             if (width <= 0 || height <= 0) continue;
             const auto *meta = reinterpret_cast<GstVideoRegionOfInterestMeta *>(
                 gst_buffer_iterate_meta_filtered(out.get(), &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
@@ -425,6 +435,51 @@ GST_START_TEST(regions_are_those_of_a_copy_of_the_rectangle) {
                       interlaced, view, properties);
         }
       }
+    }
+  }
+}
+GST_END_TEST;
+
+// Changes all samples of the pixels in a rectangle, chroma too.
+void change(GstBuffer *frame, const GstVideoInfo &info, const Rectangle &r) {
+  GstVideoFrame map;
+  fail_unless(gst_video_frame_map(&map, &info, frame, GST_MAP_READWRITE));
+  for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
+    const guint sub = GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c);
+    for (guint y = r.y; y < r.y + r.height; y++) {
+      const guint row = GST_VIDEO_INFO_IS_INTERLACED(&info) ? 2 * ((y / 2) >> sub) + y % 2 : y >> sub;
+      for (guint x = r.x; x < r.x + r.width; x++) {
+        const guint column = x >> GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c);
+        static_cast<uint8_t *>(GST_VIDEO_FRAME_COMP_DATA(
+            &map, c))[row * GST_VIDEO_FRAME_COMP_STRIDE(&map, c) + column * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, c)] ^=
+            85;
+      }
+    }
+  }
+  gst_video_frame_unmap(&map);
+}
+
+// Frames that differ in the marked pixels alone give the same bytes, from any corner of the rectangle. `second`:
+// another element takes the rectangle out first, and the metas of its output tell what to hide.
+GST_START_TEST(chroma_shows_nothing_of_marked_pixels) {
+  const Rectangle mark = {12, 12, 2, 3};
+  for (const char *format : {"I420", "NV12", "YUY2", "UYVY", "Y42B", "A420", "Y444"}) {
+    for (int i = 0; i < 64; i++) {
+      const bool interlaced = i & 16, second = i & 32;
+      const Rectangle r = {4u + i % 4, 4u + i / 4 % 4, 32, 24};
+      const GstVideoInfo whole = info_of(format, kWidth, kHeight, interlaced), info = cropped(whole, r);
+      Ref<GstBuffer> out[2];
+      for (const bool changed : {false, true}) {
+        Random random = seeded();
+        Ref<GstBuffer> frame = random_frame(whole, random, kScattered);
+        if (changed) change(frame.get(), whole, mark);
+        add_crop(frame.get(), r);
+        gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", mark.x, mark.y, mark.width, mark.height);
+        if (second) frame = Harness("roi-meta=true roi-type=car", info).filter(frame.get());
+        out[changed] = Harness("roi-meta=true mask=fill", info).filter(frame.get());
+      }
+      fail_unless(same_samples(out[0].get(), out[1].get(), info), "%s, interlaced %d, second %d, %s", format,
+                  interlaced, second, text_of(r).c_str());
     }
   }
 }
@@ -872,6 +927,7 @@ Suite *make_suite() {
   tcase_add_test(tc, caps_change_with_the_rectangle);
   tcase_add_test(tc, regions_of_metas_count_from_the_whole_frame);
   tcase_add_test(tc, regions_are_those_of_a_copy_of_the_rectangle);
+  tcase_add_test(tc, chroma_shows_nothing_of_marked_pixels);
   tcase_add_test(tc, regions_in_time_stay_at_their_place);
   tcase_add_test(tc, regions_of_single_fields);
   tcase_add_test(tc, upstream_may_leave_the_cropping_to_the_element);
