@@ -30,10 +30,11 @@ namespace {
 using namespace media;
 
 constexpr char kCascade[] = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml";
-// The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second, also
-// where it moves on until it is found again.
-const char *const kSettings[] = {"roi-meta=true", "mask=mosaic",    "roi-scale=0.125",
-                                 "roi-grow=0.2",  "hold=500000000", "interpolate=true"};
+// The settings that gst/README.md recommends.
+const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2"};
+// Those of a video. A face that the detector misses stays hidden for half a second, also where it moves on until it is
+// found again.
+const char *const kSettingsInTime[] = {"hold=500000000", "interpolate=true"};
 // The filter: the settings are of both elements.
 constexpr char kFilter[] = "roihold name=holder ! cudaconv name=hider";
 // The side of the smallest face that the detector looks for, in pixels: facedetect's own default.
@@ -81,6 +82,10 @@ void check_detector(const std::string &cascade) {
     throw Failure(cascade + " is no cascade of OpenCV, or not the whole file");
 }
 
+bool is_still(const Options &options) {
+  return is_picture_file(options.output) && is_picture_file(options.input);
+}
+
 Options parse_options(int &argc, char **&argv) {
   gchar *output = nullptr, *cascade = nullptr;
   gchar **regions = nullptr, **rest = nullptr;
@@ -105,10 +110,12 @@ Options parse_options(int &argc, char **&argv) {
   if (!rest) throw Failure("no input file; cudaconv-privacy --help explains the arguments");
   Options options;
   options.input = rest[0];
-  options.properties.assign(std::begin(kSettings), std::end(kSettings));
-  for (gchar **word = rest + 1; *word; word++) options.properties.push_back(*word);
   for (gchar **text = regions; text && *text; text++) options.by_hand.regions.push_back(rectangle_of(*text));
   if (output) options.output = output;
+  options.properties.assign(std::begin(kSettings), std::end(kSettings));
+  if (!is_still(options))
+    options.properties.insert(options.properties.end(), std::begin(kSettingsInTime), std::end(kSettingsInTime));
+  for (gchar **word = rest + 1; *word; word++) options.properties.push_back(*word);
   if (cascade) options.cascade = cascade;
   options.quiet = quiet;
   g_free(output);
@@ -342,10 +349,6 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts
   return hider;
 }
 
-bool is_still(const Options &options) {
-  return is_picture_file(options.output) && is_picture_file(options.input);
-}
-
 // Throws Failure where the program does not write such a file.
 void check_name(const Options &options) {
   if (options.output.empty() || is_still(options)) return;
@@ -356,7 +359,7 @@ void check_name(const Options &options) {
     throw Failure(
         "the output is a file that ends in .webm, .mkv or .mp4, in .png or .jpg for a picture, or in .rgb for "
         "bare RGB frames, not as " +
-        name + " does");
+        name + " does" + (is_picture_file(name) ? ": the input has to be a picture that ends in .png or .jpg" : ""));
 }
 
 // From the decoder to cudaconv.

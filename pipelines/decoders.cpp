@@ -45,6 +45,46 @@ GstPadProbeReturn collect(GstPad *pad, GstPadProbeInfo *info, gpointer file) {
   return GST_PAD_PROBE_OK;
 }
 
+// avdemux_gif of GStreamer 1.22 reads on and on at the end of the file. Some reads there are usual.
+constexpr int kReadsAtEnd = 100;
+
+GstPadProbeReturn end_after_end(GstPad *pad, GstPadProbeInfo *info, gpointer reads) {
+  gint64 size;
+  if (!gst_pad_peer_query_duration(pad, GST_FORMAT_BYTES, &size) || info->offset < static_cast<guint64>(size))
+    return GST_PAD_PROBE_PASS;
+  int &count = *static_cast<int *>(reads);
+  if (count++ > kReadsAtEnd) g_usleep(G_USEC_PER_SEC / 100);
+  if (count != kReadsAtEnd) return GST_PAD_PROBE_PASS;
+  const auto end = [](GstElement *, GstPad *out, gpointer) -> gboolean {
+    gst_pad_push_event(out, gst_event_new_eos());
+    return TRUE;
+  };
+  gst_element_foreach_src_pad(GST_ELEMENT(GST_OBJECT_PARENT(pad)), end, nullptr);
+  return GST_PAD_PROBE_PASS;
+}
+
+bool is_made_by(gpointer element, const char *name) {
+  GstElementFactory *const factory = gst_element_get_factory(GST_ELEMENT(element));
+  return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
+}
+
+// An element that a bin has tried and taken away again is not missed.
+gboolean post_again(gpointer error) {
+  auto *const message = static_cast<GstMessage *>(error);
+  const Owned<GstObject> bin(gst_object_get_parent(GST_MESSAGE_SRC(message)));
+  if (bin) gst_element_post_message(GST_ELEMENT(bin.get()), gst_message_ref(message));
+  return G_SOURCE_REMOVE;
+}
+
+// What the bin itself does with messages of its elements, but for errors.
+GstBusSyncReply note_errors(GstBus *, GstMessage *message, gpointer bin) {
+  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR && GST_OBJECT_PARENT(GST_MESSAGE_SRC(message)) == bin)
+    g_timeout_add_full(G_PRIORITY_DEFAULT, 500, post_again, gst_message_ref(message),
+                       [](gpointer noted) { gst_message_unref(static_cast<GstMessage *>(noted)); });
+  GST_BIN_GET_CLASS(bin)->handle_message(GST_BIN(bin), message);
+  return GST_BUS_DROP;
+}
+
 }  // namespace
 
 void avoid_gifdec() {
@@ -55,11 +95,22 @@ void avoid_gifdec() {
 }
 
 void play_once(GstElement *element) {
-  GstElementFactory *const factory = gst_element_get_factory(element);
-  if (!factory || g_strcmp0(GST_OBJECT_NAME(factory), "gifdec")) return;
+  const bool decoder = is_made_by(element, "gifdec");
+  if (!decoder && !is_made_by(element, "avdemux_gif")) return;
   const Owned<GstPad> sink(gst_element_get_static_pad(element, "sink"));
-  gst_pad_add_probe(sink.get(), GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
-                    collect, new std::string, [](gpointer file) { delete static_cast<std::string *>(file); });
+  if (decoder)
+    gst_pad_add_probe(sink.get(), GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
+                      collect, new std::string, [](gpointer file) { delete static_cast<std::string *>(file); });
+  else
+    gst_pad_add_probe(sink.get(),
+                      GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BLOCK),
+                      end_after_end, new int(0), [](gpointer reads) { delete static_cast<int *>(reads); });
+}
+
+void keep_errors(GstBin *bin, GstElement *element) {
+  if (!is_made_by(bin, "decodebin") && !is_made_by(bin, "parsebin")) return;
+  const Owned<GstBus> bus(gst_element_get_bus(element));
+  if (bus) gst_bus_set_sync_handler(bus.get(), note_errors, bin, nullptr);
 }
 
 }  // namespace media

@@ -305,6 +305,20 @@ hides_no_region() { # COMMAND...
   "$@" --region=40,30,50,61 -o hidden.rgb clip.mkv roi-invert=true roi-grow=0 && plain clip.mkv &&
     ! cmp hidden.rgb plain.rgb # all but the region is hidden
 }
+deep_picture() { # its decoder gives no timestamp, which a picture does not need
+  python3 - <<'END'
+import struct
+import zlib
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+rows = b"".join(b"\0" + bytes(range(240)) * 2 for _ in range(40))
+with open("deep.png", "wb") as file:
+    file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 60, 40, 16, 6, 0, 0, 0)))
+    file.write(chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+END
+  "$program" --region=1,2,20,20 -o hidden.png deep.png 2>said || { cat said && return 1; }
+  ! grep "timestamp" said
+}
 refuses_names() { # COMMAND...: of containers that it does not write, and of pictures
   local name
   for name in refused.{mov,avi,ts,m4v,gif,PNG,jpg,mp3} refused; do
@@ -481,7 +495,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..97"
+echo "1..98"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -494,6 +508,9 @@ expect_unless "$no_detector" "a face in a picture" face_in_picture "$program"
 expect_unless "${no_detector:-$no_python}" "both programs hide the same one" same_picture "$photo"
 expect "a picture that cannot be read" refuses_picture "$program"
 expect_unless "$no_python" "in Python too" refuses_picture "$python" "$script"
+no_pixbuf=
+gst-inspect-1.0 --exists gdkpixbufdec || no_pixbuf="no element gdkpixbufdec"
+expect_unless "$no_pixbuf" "a picture of 16 bits" deep_picture
 expect_unless "$no_python" "the Python code of README.md" of_readme
 expect_unless "$no_python" "both without python3-gst-1.0" by_bare_bindings
 no_bindings=
