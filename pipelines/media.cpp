@@ -2,6 +2,7 @@
 #include "media.h"
 
 #include <gst/pbutils/pbutils.h>
+#include <gst/video/gstvideofilter.h>
 #include <gst/video/video.h>
 
 #include <glib-unix.h>
@@ -120,13 +121,24 @@ std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError
 
 namespace {
 
-// Whether no stream of the file has a decoder to raw video.
-bool lacks_video(GstMessage *error_message) {
+bool has_code(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), GstCoreError code) {
   GError *error = nullptr;
-  gst_message_parse_error(error_message, &error, nullptr);
-  const bool lacks = g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
+  parse(message, &error, nullptr);
+  const bool has = g_error_matches(error, GST_CORE_ERROR, code);
   g_clear_error(&error);
-  return lacks;
+  return has;
+}
+
+// Whether no stream of the file has a decoder to raw video.
+bool lacks_video(GstMessage *error) {
+  return has_code(error, gst_message_parse_error, GST_CORE_ERROR_MISSING_PLUGIN);
+}
+
+// Whether a GstVideoFilter could not read a frame, such as one with a palette from avidemux: it warns, and the frame
+// that it pushes is not written.
+bool is_unread_frame(GstMessage *warning) {
+  return has_code(warning, gst_message_parse_warning, GST_CORE_ERROR_NOT_IMPLEMENTED) &&
+         GST_IS_VIDEO_FILTER(GST_MESSAGE_SRC(warning));
 }
 
 }  // namespace
@@ -222,6 +234,15 @@ void leave_in(int milliseconds) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
+// The file that a link leads to, also where there is none yet.
+std::string target_of(std::filesystem::path path) {
+  std::error_code none;
+  constexpr int kMost = 40;  // links, as for the kernel
+  for (int i = 0; i < kMost && std::filesystem::is_symlink(path, none); i++)
+    path = path.parent_path() / std::filesystem::read_symlink(path, none);  // an absolute one takes its place
+  return path.string();
+}
+
 bool same(const struct stat &a, const struct stat &b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
@@ -263,8 +284,7 @@ OutputFile::OutputFile(const std::string &name, const std::string &input) : name
   is_stdout_ = exists && fstat(STDOUT_FILENO, &standard) == 0 && same(file, standard);
   if (name.empty() || is_stdout_ || (exists && !S_ISREG(file.st_mode))) return;
   std::error_code none;
-  if (exists) name_ = std::filesystem::canonical(name, none).string();  // a link stays one
-  if (none) name_ = name;
+  name_ = target_of(name);  // a link stays one
   if (std::filesystem::equivalent(path_of(input), name_, none))
     throw Failure("the output is the input: name another file");
   part_ = part_of(name_);
@@ -485,6 +505,10 @@ gboolean Runner::on_message(GstBus *, GstMessage *message, gpointer data) {
                                                          : message_text(message, gst_message_parse_error));
       break;
     case GST_MESSAGE_WARNING:
+      if (is_unread_frame(message)) {
+        self->fail("a frame cannot be read: it has less data than its format needs" + self->decoders());
+        break;
+      }
       std::fprintf(stderr, "warning: %s\n", message_text(message, gst_message_parse_warning).c_str());
       break;
     case GST_MESSAGE_INFO:

@@ -259,6 +259,29 @@ refuses_torn_clip() { # each time, though decodebin may lose the demuxer's error
     grep -q "no playable streams" said && no_part || return
   done
 }
+bare_rgb() { # with rows from top to bottom
+  local name
+  ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=5:duration=1 -c:v rawvideo -pix_fmt bgr24 bare.avi </dev/null
+  for name in bare.webm bare.mkv; do
+    "$player" -q -o "$name" bare.avi mask=box3 && [ "$(decode "$name")" = 5 ] || return
+  done
+}
+refuses_unread_frames() { # colours of a palette that is not there: nothing that chance has left in memory is written
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,format=BGR,width=64,height=16 ! avimux \
+    ! filesink location=palette.avi </dev/null
+  python3 - <<'END'
+import struct
+with open("palette.avi", "r+b") as clip:
+    clip.seek(clip.read().index(b"strf") + 16)
+    clip.write(struct.pack("<iHH", 48, 1, 8))  # height, planes, bits
+END
+  ! "$player" -q -o palette.webm palette.avi 2>said && cat said && grep -q "a frame cannot be read" said && no_part
+}
+keeps_links() { # also one whose file is not there yet
+  ln -s later.webm link.webm
+  ln -s "$PWD/link.webm" links.webm
+  "$player" -q -o links.webm ball.ogv mask=box3 && [ -L links.webm ] && [ -L link.webm ] && [ -s later.webm ]
+}
 long_name() { # as long as file systems take it, in ASCII and in letters of two bytes
   local name
   for name in "$(printf 'x%.0s' {1..250}).webm" "$(printf 'é%.0s' {1..125}).webm" "$(printf 'x%.0s' {1..251}).png"; do
@@ -317,7 +340,7 @@ if [ -z "$no_camera" ]; then
   cameras=$port
 fi
 
-echo "1..27"
+echo "1..30"
 for suffix in webm mkv mp4; do
   skip=$no_ogg
   [ $suffix = webm ] || skip=$no_ogg$no_h264
@@ -342,6 +365,9 @@ expect_unless "$no_camera" "a camera whose sound never comes" mute_camera
 expect_unless "$no_ffmpeg$no_h264" "the colours of a chart" python3 "$tools/color-chart.py" "$player" .webm .mkv .mp4
 expect_unless "$no_gif" "a GIF" plays_once
 expect "a file without its end" refuses_torn_clip
+expect_unless "$no_ffmpeg$no_h264" "bare RGB with rows from top to bottom" bare_rgb
+expect_unless "$(needs avimux avidemux)" "frames that cannot be read" refuses_unread_frames
+expect_unless "$no_ogg" "links" keeps_links
 expect "a decoder that gives no frame" names_decoder "$tools/../../pipelines/city.webm"
 expect_unless "$no_ogg" "a long name" long_name
 expect "a pipe among pictures" skips_pipe
