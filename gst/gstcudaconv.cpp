@@ -76,9 +76,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvflight.h"

@@ -16,7 +16,8 @@ struct Frame;
 class RegionFinder;
 class Session;
 
-// For the thread that holds the stream lock of the sink pad, but for stop(), which Flight::enter() keeps apart from it.
+// For the thread that holds the stream lock of the sink pad, but for stop(), which StartGate::enter() keeps apart from
+// it.
 class Path {
  public:
   Path(GstBaseTransform *trans, Session &session, RegionFinder &regions, Flight &flight)
