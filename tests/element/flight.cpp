@@ -661,6 +661,8 @@ GST_START_TEST(the_position_is_the_last_frame_that_left) {
     // A flush resets the position.
     push_event(h, gst_event_new_flush_start());
     push_event(h, gst_event_new_flush_stop(TRUE));
+    push_event(h, gst_event_new_segment(&segment));
+    fail_unless_equals_int64(position_of(h), kLater);
     segment.time = segment.start = segment.position = kLater;
     push_event(h, gst_event_new_segment(&segment));
     fail_unless_equals_int64(position_of(h), kLater);
