@@ -84,14 +84,14 @@ def compile_commands(sources, build, folder, root):
 
 
 def grouped(entries):
-    """Lists of sources that are compiled with the same arguments. Most of the time is for the headers, which the compiler
-    reads once for each list."""
+    """Lists of sources that are compiled with the same arguments: the compiler reads the headers once for each list."""
     lists = {}
     for entry in entries:
         words = shlex.split(entry["command"])
         at = words.index("-o")
         words[at:at + 2] = []
-        words = [word for word in words if word not in ("-MD", "-MQ", "-MF", entry["file"]) and not word.endswith((".o", ".o.d"))]
+        words = [word for word in words
+                 if word not in ("-MD", "-MQ", "-MF", entry["file"]) and not word.endswith((".o", ".o.d"))]
         lists.setdefault((tuple(words), entry["directory"]), []).append(entry["file"])
     return [(words, folder, files[at:at + AT_ONCE]) for (words, folder), files in lists.items()
             for at in range(0, len(files), AT_ONCE)]

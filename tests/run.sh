@@ -41,8 +41,8 @@ begin "testing"
 run_tests build
 
 # The build for machines without the CUDA toolkit. Its code for the CPU is the same as above. Clang compiles it, if it
-# is installed. The applications know nothing of CUDA: they are built and tested above. Of the other tests, those run that
-# could find another result than above.
+# is installed. The applications know nothing of CUDA: they are built and tested above. Of the other tests, those run
+# that could find another result than above.
 folders=(build)
 if command -v nvcc >/dev/null; then
   begin "building and testing without CUDA"
