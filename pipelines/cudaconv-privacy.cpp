@@ -332,11 +332,23 @@ void check_settings(const Options &options) {
 
 // ---- The program ----------------------------------------------------------------------------------------------------
 
+// Takes back settings of the program that the others leave without effect: a warning would name what nobody has set.
+void take_back_unused(GstElement *hider, const std::vector<std::string> &settings) {
+  for (const std::string name : {"roi-scale", "roi-grow"}) {
+    const auto sets = [&](const std::string &setting) { return setting.compare(0, name.size() + 1, name + "=") == 0; };
+    gboolean used = TRUE;
+    g_signal_emit_by_name(hider, "has-effect", name.c_str(), &used);
+    if (!used && std::count_if(settings.begin(), settings.end(), sets) == 1)
+      g_object_set(hider, name.c_str(), 0.0, nullptr);
+  }
+}
+
 // Sets up the elements in a bin or pipeline, and returns its cudaconv.
 Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts) {
   const Owned<GstElement> holder = find(bin, "holder");
   Owned<GstElement> hider = find(bin, "hider");
   for (const std::string &setting : options.properties) set_property({hider.get(), holder.get()}, setting);
+  take_back_unused(hider.get(), options.properties);
   if (options.by_hand.regions.empty()) {
     const Owned<GstElement> detector = find(bin, "detector");
     g_object_set(detector.get(), "profile", options.cascade.c_str(), "min-size-width", kSmallestFace, "min-size-height",

@@ -33,9 +33,11 @@ except (AttributeError, ImportError, ValueError) as e:  # other packages install
              f"install python3-gi and gir1.2-gstreamer-1.0 ({e})")
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
-# The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second, also where
-# it moves on until it is found again.
-SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "hold=500000000", "interpolate=true"]
+# The settings that gst/README.md recommends.
+SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2"]
+# Those of a video. A face that the detector misses stays hidden for half a second, also where it moves on until it is
+# found again.
+SETTINGS_IN_TIME = ["hold=500000000", "interpolate=true"]
 FILTER = "roihold name=holder ! cudaconv name=hider"  # the settings are of both elements
 SMALLEST_FACE = 30  # the side of the smallest face that the detector looks for, in pixels: facedetect's own default
 BY_HAND = b"by-hand"  # the type of the regions of the command line
@@ -262,6 +264,10 @@ def is_still(options):
     return bool(options.output) and is_picture(options.output) and is_picture(options.file)
 
 
+def own_settings(options):
+    return SETTINGS + ([] if is_still(options) else SETTINGS_IN_TIME)
+
+
 def decoder_of(name):
     """The decoder of a PNG or JPEG, which may have any name, the bits of a sample, and whether a PNG keeps only 8."""
     with open(name, "rb") as file:
@@ -396,7 +402,7 @@ def changes(settings, pixels, kind, regions):
 def check_settings(options):
     """Fails where the settings would leave a face, or a region of the command line, as it is."""
     settings = {}
-    for setting in SETTINGS + options.settings:
+    for setting in own_settings(options) + options.settings:
         name = setting.partition("=")[0]
         settings.pop(name, None)
         settings[name] = setting  # a later one replaces an earlier one
@@ -475,8 +481,12 @@ def make_pipeline(options, part, counts):
     if pipeline.get_by_name("muxer"):
         pipeline.get_by_name("hider").get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, check_time)
     marked.add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
-    for setting in SETTINGS + options.settings:
+    for setting in own_settings(options) + options.settings:
         set_property(pipeline, setting)
+    hider = pipeline.get_by_name("hider")
+    for name in "roi-scale", "roi-grow":  # without effect, a warning would name what nobody has set
+        if not hider.emit("has-effect", name) and not any(s.startswith(f"{name}=") for s in options.settings):
+            hider.set_property(name, 0)
     return pipeline
 
 
@@ -490,7 +500,9 @@ def play(pipeline, counts):
             raise KeyboardInterrupt
         interrupted = True
         print("interrupted: finishing the file", file=sys.stderr)
-        pipeline.send_event(Gst.Event.new_eos())
+        # Not at the source, which may be stuck. The thread waits for a frame that is on its way.
+        pad = pipeline.get_by_name("holder").get_static_pad("sink")
+        threading.Thread(target=pad.send_event, args=(Gst.Event.new_eos(),), daemon=True).start()
 
     # It raises nothing while a message is taken from the bus: that would be lost.
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
@@ -504,7 +516,15 @@ def play(pipeline, counts):
         while not message:
             # Python sees Ctrl-C between two waits.
             message = pipeline.get_bus().timed_pop_filtered(
-                Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.ELEMENT)
+                Gst.SECOND // 5,
+                Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.WARNING | Gst.MessageType.ELEMENT)
+            if message and message.type == Gst.MessageType.WARNING:
+                warning, _ = message.parse_warning()
+                # A GstVideoFilter has not written the frame that it pushes.
+                if warning.matches(Gst.CoreError.quark(), Gst.CoreError.NOT_IMPLEMENTED):
+                    raise Failure("a frame cannot be read: it has less data than its format needs")
+                print(f"warning: {message.src.get_name()}: {warning.message}", file=sys.stderr)
+                message = None
             if message and message.type == Gst.MessageType.ELEMENT:
                 decoder_missing |= message.has_name("missing-plugin")
                 message = None

@@ -68,11 +68,12 @@ bool is_made_by(gpointer element, const char *name) {
   return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
 }
 
-// An element that a bin has tried and taken away again is not missed.
+// An element that a bin has tried and taken away again is not missed, nor one that stops.
 gboolean post_again(gpointer error) {
   auto *const message = static_cast<GstMessage *>(error);
   const Owned<GstObject> bin(gst_object_get_parent(GST_MESSAGE_SRC(message)));
-  if (bin) gst_element_post_message(GST_ELEMENT(bin.get()), gst_message_ref(message));
+  if (bin && GST_STATE_TARGET(bin.get()) > GST_STATE_READY)
+    gst_element_post_message(GST_ELEMENT(bin.get()), gst_message_ref(message));
   return G_SOURCE_REMOVE;
 }
 

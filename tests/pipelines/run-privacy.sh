@@ -305,6 +305,14 @@ hides_no_region() { # COMMAND...
   "$@" --region=40,30,50,61 -o hidden.rgb clip.mkv roi-invert=true roi-grow=0 && plain clip.mkv &&
     ! cmp hidden.rgb plain.rgb # all but the region is hidden
 }
+own_settings() { # COMMAND...: no warning of one that nobody has set
+  local setting
+  for setting in mask=fill roi-meta=false; do
+    "$@" --region=40,30,50,61 -o hidden.rgb clip.mkv "$setting" 2>said || return
+    ! grep "has no effect" said || return
+  done
+  "$@" --region=40,30,50,61 -o hidden.rgb clip.mkv mask=fill roi-scale=0.2 2>said && grep -q "roi-scale has no effect" said
+}
 deep_picture() { # its decoder gives no timestamp, which a picture does not need
   python3 - <<'END'
 import struct
@@ -495,7 +503,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..98"
+echo "1..100"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -601,6 +609,8 @@ expect_unless "$no_python" "in Python too" refuses "folder.rgb is a folder" \
   "$python" "$script" --region=1,2,3,4 -o folder.rgb clip.mkv
 expect_unless "$no_python" "a container that Python does not write" refuses ".mkv and .mp4" \
   "$python" "$script" --region=1,2,3,4 -o refused.MP4 clip.mkv
+expect "settings of the program that have no effect" own_settings "$program"
+expect_unless "$no_python" "in Python too" own_settings "$python" "$script"
 expect "names of other files" refuses_names "$program"
 expect_unless "$no_python" "in Python too" refuses_names "$python" "$script"
 expect_unless "$no_python" "values as gst-launch-1.0 reads them, in both" takes_values
