@@ -58,13 +58,18 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   const GstVideoRectangle to = {0, 0, place.picture.width, place.picture.height};
   GstVideoMetaTransformMatrix transform;
   gst_video_meta_transform_matrix_init(&transform, &whole, &from, &info, &to);
-  return meta->info->transform_func(output, const_cast<GstMeta *>(meta), input,
-                                    gst_video_meta_transform_matrix_get_quark(), &transform);
-#else
-  for (const LabelledRegion &found : rectangles_of(meta, place.frame))
-    add_roi_meta(output, g_quark_from_string(found.label.c_str()), in_picture(found.region, place, info));
-  return true;
+  if (!meta->info->transform_func(output, const_cast<GstMeta *>(meta), input,
+                                  gst_video_meta_transform_matrix_get_quark(), &transform))
+    return false;
 #endif
+  for (const LabelledRegion &found : rectangles_of(meta, place.frame)) {
+    const Region region = in_picture(found.region, place, info);
+#if GST_CHECK_VERSION(1, 28, 0)
+    if (region == moved(found.region, Pixel{} - place.corner)) continue;  // the moved meta has it
+#endif
+    add_roi_meta(output, g_quark_from_string(found.label.c_str()), region);
+  }
+  return true;
 }
 
 }  // namespace cudaconv::gst

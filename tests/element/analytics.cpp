@@ -274,6 +274,43 @@ GST_START_TEST(detections_of_cropped_frames) {
 }
 GST_END_TEST;
 
+// Changes the samples of the pixels in a rectangle of I420, chroma too.
+void change_samples(GstBuffer *frame, const GstVideoInfo &info, const Region &r) {
+  GstVideoFrame map;
+  fail_unless(gst_video_frame_map(&map, &info, frame, GST_MAP_READWRITE));
+  for (guint c = 0; c < 3; c++)
+    for (int y = r.y; y < r.y + r.height; y++)
+      for (int x = r.x; x < r.x + r.width; x++)
+        static_cast<uint8_t *>(GST_VIDEO_FRAME_COMP_DATA(
+            &map, c))[(y >> (c > 0)) * GST_VIDEO_FRAME_COMP_STRIDE(&map, c) + (x >> (c > 0))] ^= 85;
+  gst_video_frame_unmap(&map);
+}
+
+// Behind an element that cuts an odd rectangle out, frames that differ in the pixels of a detection alone still give
+// the same bytes.
+GST_START_TEST(a_second_element_hides_chroma_at_odd_corners) {
+  const GstVideoInfo whole = video_info("I420", kWidth, kHeight), part = video_info("I420", 50, 40);
+  const Region mark = {30, 24, 5, 7};
+  for (int i = 0; i < 4; i++) {
+    Ref<GstBuffer> out[2];
+    for (const bool changed : {false, true}) {
+      Random random = seeded();
+      const Ref<GstBuffer> in = random_frame(whole, random, kScattered);
+      if (changed) change_samples(in.get(), whole, mark);
+      GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta(in.get());
+      crop->x = 20 + i % 2;
+      crop->y = 10 + i / 2;
+      crop->width = 50;
+      crop->height = 40;
+      add_detection(in.get(), "face", mark);
+      const Ref<GstBuffer> between = Harness("roi-meta=true roi-type=car", part).filter(in.get());
+      out[changed] = Harness("mask=fill roi-meta=true", part).filter(between.get());
+    }
+    fail_unless(same_samples(out[0].get(), out[1].get(), part), "corner %d, %d", 20 + i % 2, 10 + i / 2);
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(upstream_is_asked_for_analytics) {
   for (const bool metas : {true, false}) {
     Harness h(metas ? "roi-meta=true" : "roi='1,1,5,5'", gray());
@@ -731,6 +768,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, detections_are_regions);
   tcase_add_test(tc, detections_have_the_labels_of_their_classes);
   tcase_add_test(tc, detections_of_cropped_frames);
+  tcase_add_test(tc, a_second_element_hides_chroma_at_odd_corners);
   tcase_add_test(tc, upstream_is_asked_for_analytics);
   tcase_add_test(tc, a_frame_with_tensors_that_are_not_decoded_is_filtered_whole);
   tcase_add_test(tc, a_frame_with_unknown_analytics_is_filtered_whole);
