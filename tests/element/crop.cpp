@@ -337,6 +337,16 @@ void add_marks(GstBuffer *buffer, guint left, guint top) {
 
 // Regions of the settings count from the rectangle's corner, metas from the corner of the whole frame. The element
 // drops nothing of a region that its output can name.
+// A region of the whole frame in the picture of a rectangle. At odd corners chroma is off its pixels, so it covers
+// more.
+Region in_picture(Region region, const Rectangle &r, const GstVideoInfo &info) {
+  region.x -= static_cast<int>(r.x);
+  region.y -= static_cast<int>(r.y);
+  region.width += r.x % 2 && GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, 1);
+  region.height += r.y % 2 && GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, 1);
+  return region;
+}
+
 GST_START_TEST(regions_of_metas_count_from_the_whole_frame) {
   for (const char *format : {"I420", "NV12", "YUY2", "RGBA"}) {
     for (const Rectangle &r : {Rectangle{6, 4, 32, 24}, Rectangle{5, 3, 31, 21}}) {
@@ -356,16 +366,10 @@ GST_START_TEST(regions_of_metas_count_from_the_whole_frame) {
           regions.region = {{4, 2, 9, 7}, {20, 15, 60, 60}};
           if (by_meta) regions.region.clear();
           for (const NamedRegion &mark : kMarks) {
-            Region moved = mark.region;
-            moved.x -= static_cast<int>(r.x);
-            moved.y -= static_cast<int>(r.y);
-            // At odd corners chroma is off its pixels. What is hidden is larger, and what is shown smaller.
-            const int right = r.x % 2 && GST_VIDEO_FORMAT_INFO_W_SUB(in.info.finfo, 1),
-                      below = r.y % 2 && GST_VIDEO_FORMAT_INFO_H_SUB(in.info.finfo, 1);
-            if (invert && (right || below))
-              moved = {moved.x + 1, moved.y + 1, moved.width - 2 + right, moved.height - 2 + below};
-            else
-              moved = {moved.x, moved.y, moved.width + right, moved.height + below};
+            Region moved = in_picture(mark.region, r, in.info);
+            // What is shown is smaller.
+            if (invert && (moved.width > mark.region.width || moved.height > mark.region.height))
+              moved = {moved.x + 1, moved.y + 1, moved.width - 2, moved.height - 2};
             if (by_meta) regions.region.push_back(moved);
           }
           fail_unless(is_filtered_in(in.copy.get(), out.get(), in.info, "mask=gauss5", regions),
@@ -373,11 +377,9 @@ GST_START_TEST(regions_of_metas_count_from_the_whole_frame) {
           if (!by_meta) continue;
           gpointer state = nullptr;
           for (const NamedRegion &mark : kMarks) {
-            const int left = mark.region.x - static_cast<int>(r.x), top = mark.region.y - static_cast<int>(r.y);
-            const int right = r.x % 2 && GST_VIDEO_FORMAT_INFO_W_SUB(in.info.finfo, 1),
-                      below = r.y % 2 && GST_VIDEO_FORMAT_INFO_H_SUB(in.info.finfo, 1);
-            const int width = mark.region.width + right + std::min(left, 0),
-                      height = mark.region.height + below + std::min(top, 0);
+            const Region moved = in_picture(mark.region, r, in.info);
+            const int left = moved.x, top = moved.y;
+            const int width = moved.width + std::min(left, 0), height = moved.height + std::min(top, 0);
             if (width <= 0 || height <= 0) continue;
             const auto *meta = reinterpret_cast<GstVideoRegionOfInterestMeta *>(
                 gst_buffer_iterate_meta_filtered(out.get(), &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
@@ -820,11 +822,7 @@ GST_START_TEST(rectangles_of_frames_in_cuda_memory) {
             const Ref<GstBuffer> marked = h.filter(frame.get());
             Regions regions;
             regions.active = true;
-            for (const NamedRegion &mark : kMarks) {
-              regions.region.push_back(mark.region);
-              regions.region.back().x -= static_cast<int>(r.x);
-              regions.region.back().y -= static_cast<int>(r.y);
-            }
+            for (const NamedRegion &mark : kMarks) regions.region.push_back(in_picture(mark.region, r, in.info));
             fail_unless(is_filtered_in(in.copy.get(), marked.get(), in.info, properties, regions));
             h.set("roi-meta=false");
           }
