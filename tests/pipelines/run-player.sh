@@ -169,7 +169,7 @@ fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("4H", 10, 20, 0, 0))
 pid = os.fork()
 if not pid:
     os.dup2(child, 2)
-    os.execv(sys.argv[1], sys.argv[1:] + "-o none clip.mkv mask=median size=31 iterations=40 backend=cpu".split())
+    os.execv(sys.argv[1], sys.argv[1:] + "-o none clip.mkv mask=median size=31 iterations=200 backend=cpu".split())
 os.close(child)
 text = b""
 while True:
