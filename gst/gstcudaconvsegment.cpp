@@ -87,9 +87,11 @@ StreamTime stream_time_of(GstBuffer *buffer, const GstSegment &segment, GstClock
     const double speed = segment.format == GST_FORMAT_TIME ? std::abs(segment.applied_rate) : 1;
     const int64_t length = nanoseconds(scaled(duration, speed)), step = plays_backwards(segment) ? -length : length;
     is_known = duration > 0;
-    int64_t sum;
-    if (last && __builtin_add_overflow(*last, step, &sum)) sum = step < 0 ? G_MININT64 : G_MAXINT64;
-    if (last) return {sum, is_known};
+    if (last) {
+      int64_t sum;
+      if (__builtin_add_overflow(*last, step, &sum)) sum = step < 0 ? G_MININT64 : G_MAXINT64;
+      return {sum, is_known};
+    }
     time = segment.rate < 0 && GST_CLOCK_TIME_IS_VALID(segment.stop) ? segment.stop : segment.start;
   }
   guint64 stream = time;
