@@ -1554,7 +1554,7 @@ GST_END_TEST;
 GST_START_TEST(a_live_sink_gets_its_frames_in_time) {
   Pipeline pipeline(
       "videotestsrc is-live=true num-buffers=40 ! video/x-raw,width=48,height=32,framerate=50/1 ! roihold "
-      "lookahead=200000000 ! cudaconv roi-meta=true backend=" +
+      "lookahead=200000000 ! cudaconv qos=false roi-meta=true backend=" +
       std::string(test_backend()) + " ! fakesink name=sink sync=true qos=true max-lateness=60000000");
   fail_unless(pipeline.go_to(GST_STATE_PLAYING));
   assert_same_text(pipeline.wait_for_end(), "");
