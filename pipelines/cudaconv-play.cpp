@@ -298,12 +298,19 @@ void compare(const Options &options) {
   runner.preroll();
   const auto wanted = options.at >= 0 ? static_cast<gint64>(options.at * GST_SECOND) : runner.duration() / 2;
   if (runner.duration() > 0 && wanted > runner.duration()) throw Failure("there is no frame at that moment");
-  if (runner.duration() > 0 && gst_element_seek_simple(runner.pipeline(), GST_FORMAT_TIME,
-                                                       GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE),
-                                                       std::clamp<gint64>(wanted, 0, runner.duration() - 1)))
+  const auto move_to = [&](gint64 time) {
+    if (!gst_element_seek_simple(runner.pipeline(), GST_FORMAT_TIME,
+                                 GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE), time))
+      return false;
     runner.wait();
-  else if (options.at > 0)  // its only frame, or its first, is there already
+    return true;
+  };
+  if (runner.duration() > 0 && move_to(std::clamp<gint64>(wanted, 0, runner.duration() - 1))) {
+    // The demuxer of GIFs finds nothing but the beginning.
+    if (options.at < 0 && gst_app_sink_is_eos(GST_APP_SINK(find(runner.pipeline(), "after").get()))) move_to(0);
+  } else if (options.at > 0) {  // its only frame, or its first, is there already
     throw Failure("the input cannot be moved to that moment: leave --at out");
+  }
   warn_of_depth(find(runner.pipeline(), "decoded").get(), "a picture of a video has no more");
   const AtOnce writing;
   // Each sink holds the first frame that has reached it.

@@ -234,17 +234,22 @@ swings() { # among the sizes of a master playlist
 # ---- Files and names
 
 plays_once() { # what a GIF says of rounds does not count
-  local file decoder
+  local file decoder ranks
   python3 "$tools/make-gif.py" endless.gif 0
   python3 "$tools/make-gif.py" twice.gif 2
   python3 "$tools/make-gif.py" plain.gif
   for decoder in avdec_gif gifdec; do
     gst-inspect-1.0 --exists "$decoder" || continue
+    ranks=gifdec:NONE
+    [ "$decoder" = avdec_gif ] || ranks=avdec_gif:NONE,avdemux_gif:NONE
     for file in endless twice plain; do
       rm -f gif.webm
-      GST_PLUGIN_FEATURE_RANK=$([ "$decoder" = gifdec ] && echo avdec_gif:NONE,avdemux_gif:NONE || echo gifdec:NONE) \
-        timeout --foreground 20 "$player" -q -o gif.webm "$file.gif" mask=identity && [ "$(decode gif.webm)" = 3 ] || return
+      GST_PLUGIN_FEATURE_RANK=$ranks timeout --foreground 20 "$player" -q -o gif.webm "$file.gif" mask=identity &&
+        [ "$(decode gif.webm)" = 3 ] || return
     done
+    rm -f gif.png
+    GST_PLUGIN_FEATURE_RANK=$ranks timeout --foreground 20 "$player" -q -o gif.png plain.gif mask=identity &&
+      [ -s gif.png ] || return
   done
 }
 names_decoder() {
