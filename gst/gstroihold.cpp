@@ -95,10 +95,10 @@ constexpr Property<HoldSettings> kProperties[] = {
      * most #GstRoiHold:hold plus #GstRoiHold:lookahead apart. Frames wait for both times, and the latency is their sum.
      *
      * Detections with the same id are one object: by a GstAnalyticsTrackingMtd that is related to them, or by the id of
-     * the GstVideoRegionOfInterestMeta. Without ids two of the same type are one object: first those that overlap most,
-     * then those with the nearest centres. A match is certain where id and place agree, or where two without ids
-     * overlap each other alone. There the moving rectangle takes the place of those that #GstRoiHold:hold and
-     * #GstRoiHold:lookahead keep in force. Elsewhere these stay too: more is filtered, never less.
+     * the GstVideoRegionOfInterestMeta. Without ids two of the same type are one object: first the two
+     * that overlap most, then the two with the nearest centres. A match is certain where id and place agree, or where
+     * two without ids overlap each other alone. There the moving rectangle takes the place of those that
+     * #GstRoiHold:hold and #GstRoiHold:lookahead keep in force. Elsewhere these stay too: more is filtered, never less.
      *
      * Segmentation masks do not move, but are held as without it. The rectangle around a turned one moves. With
      * roi-invert of cudaconv moving rectangles do not count.

@@ -83,7 +83,7 @@ Region moved(Region region, Pixel by);
 std::shared_ptr<const RoiMask> moved(const std::shared_ptr<const RoiMask> &mask, Pixel by);
 RoiList moved(RoiList regions, Pixel by);
 
-// Regions that also cover what they have after a move by `by`, neither part of which is negative. `frame`: see
+// Regions that cover both where they are and where a move by `by` puts them. `by` is not negative. `frame`: see
 // joined().
 RoiList widened(RoiList regions, Pixel by, FrameSize frame);
 

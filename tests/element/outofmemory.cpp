@@ -379,6 +379,17 @@ GST_START_TEST(a_caps_query_without_memory_has_an_answer) {
 }
 GST_END_TEST;
 
+// A pool of two buffers, which are taken out.
+Ref<GstBufferPool> pool_of(GstBuffer *(&frames)[2]) {
+  Ref<GstBufferPool> pool(gst_buffer_pool_new());
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  gst_buffer_pool_config_set_params(config, nullptr, GST_VIDEO_INFO_SIZE(&gray()), 2, 2);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+  for (GstBuffer *&frame : frames)
+    fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+  return pool;
+}
+
 // Where upstream has no buffer left, a thread of the element lets the oldest frame go. It first makes a warning, which
 // is left out where there is no memory for it.
 GST_START_TEST(a_thread_without_memory_is_an_error) {
@@ -386,13 +397,8 @@ GST_START_TEST(a_thread_without_memory_is_an_error) {
     Between between("mask=fill frames-in-flight=1 roi-meta=true lookahead=1000000000", gray());
     gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
     between.announce();
-    const Ref<GstBufferPool> pool(gst_buffer_pool_new());
-    GstStructure *config = gst_buffer_pool_get_config(pool.get());
-    gst_buffer_pool_config_set_params(config, nullptr, GST_VIDEO_INFO_SIZE(&gray()), 2, 2);
-    fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
     GstBuffer *frames[2];  // upstream keeps the last one
-    for (GstBuffer *&frame : frames)
-      fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+    const Ref<GstBufferPool> pool = pool_of(frames);
     GST_BUFFER_PTS(frames[0]) = 0;
     fail_unless_equals_int(between.push(Ref<GstBuffer>(frames[0])), GST_FLOW_OK);
     take_messages(between.element.get(), GST_MESSAGE_ANY);
@@ -521,13 +527,8 @@ GST_START_TEST(a_frame_leaves_early_without_memory_for_the_warning) {
     Between between("mask=fill frames-in-flight=1 roi-meta=true lookahead=1000000000", gray());
     gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
     between.announce();
-    const Ref<GstBufferPool> pool(gst_buffer_pool_new());
-    GstStructure *config = gst_buffer_pool_get_config(pool.get());
-    gst_buffer_pool_config_set_params(config, nullptr, GST_VIDEO_INFO_SIZE(&gray()), 2, 2);
-    fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
     GstBuffer *frames[2];
-    for (GstBuffer *&frame : frames)
-      fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr), GST_FLOW_OK);
+    const Ref<GstBufferPool> pool = pool_of(frames);
     GST_BUFFER_PTS(frames[0]) = 0;
     GST_BUFFER_PTS(frames[1]) = kDuration;
     fail_unless_equals_int(between.push(Ref<GstBuffer>(frames[0])), GST_FLOW_OK);

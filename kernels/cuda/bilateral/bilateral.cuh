@@ -21,7 +21,7 @@
 //
 // The colours of a pixel of RGB have one weight, so a u8x4 is one window. The byte address of the weight of a sum of
 // differences i is 128 * i + 4 * l: the dot product of the bytes' differences with four bytes, 128 for each colour and
-// 0 for what is no colour. If alpha is filtered, it has a table of its own behind that of the colours.
+// 0 for what is no colour. If alpha is filtered, its table follows the table of the colours.
 //
 // A ring is the pixels at (x, y) with 0 <= y <= x, turned and mirrored. The loops go through the columns x, and through
 // the rings y of each. With the constant pitch of a tile each address is one of four registers plus a constant:
