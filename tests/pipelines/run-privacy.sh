@@ -503,19 +503,22 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
+no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
+gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
+
 echo "1..100"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
 expect "a clip by a turned camera, in C++" turned "$program"
 expect_unless "$no_python" "a clip by a turned camera, in Python" turned "$python" "$script"
-expect "a picture by a turned camera, as .png" still held.png "$program"
+expect_unless "$no_jpegparse" "a picture by a turned camera, as .png" still held.png "$program"
 expect "as .jpg" still held-out.jpg "$program"
-expect_unless "$no_python" "in Python too" still held.png "$python" "$script"
+expect_unless "${no_jpegparse:-$no_python}" "in Python too" still held.png "$python" "$script"
 expect_unless "$no_detector" "a face in a picture" face_in_picture "$program"
 expect_unless "${no_detector:-$no_python}" "both programs hide the same one" same_picture "$photo"
-expect "a picture that cannot be read" refuses_picture "$program"
-expect_unless "$no_python" "in Python too" refuses_picture "$python" "$script"
+expect_unless "$no_jpegparse" "a picture that cannot be read" refuses_picture "$program"
+expect_unless "${no_jpegparse:-$no_python}" "in Python too" refuses_picture "$python" "$script"
 no_pixbuf=
 gst-inspect-1.0 --exists gdkpixbufdec || no_pixbuf="no element gdkpixbufdec"
 expect_unless "$no_pixbuf" "a picture of 16 bits" deep_picture
