@@ -401,7 +401,9 @@ static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *propert
 }
 
 static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
-  guarded(object, [&] { GST_CUDA_CONV(object)->priv->properties.publish(n_pspecs, pspecs); });
+  const bool published =
+      guarded(object, true, [&] { return GST_CUDA_CONV(object)->priv->properties.publish(n_pspecs, pspecs); });
+  if (!published) return notify_again(object, n_pspecs, pspecs);
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
 }
 

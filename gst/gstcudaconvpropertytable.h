@@ -186,8 +186,10 @@ class PropertyValues {
 
   // For GObject's set_property and get_property. get() returns staged values too; false for "stats".
   void set(guint id, const GValue *value) {
+    static std::atomic<guint64> changes{0};
     std::lock_guard<std::mutex> guard(lock_);
     table_.first[id - 1].set(table_.first[id - 1], staged_, value);
+    seen_ = newest_ = ++changes;
   }
   bool get(guint id, GValue *value) const {
     if (id > table_.count) return false;
@@ -196,11 +198,15 @@ class PropertyValues {
     return true;
   }
 
-  // Publishes the staged values of these properties. For GObject's dispatch_properties_changed, called once for each
-  // g_object_set() with what it has set; calls of several threads that overlap may share one. The other properties may
-  // belong to a call that another thread has just begun.
-  void publish(guint count, GParamSpec *const *specs) {
+  // Publishes the staged values of these properties, and returns true. For GObject's dispatch_properties_changed,
+  // called once for each g_object_set() with what it has set; calls of several threads that overlap may share one. The
+  // other properties may belong to a call that another thread has just begun.
+  //
+  // So may these: GObject calls this after it has found no call under way. Where another thread has set a property
+  // since, it publishes nothing and returns false: notify_again() then calls it when that thread's call is over.
+  bool publish(guint count, GParamSpec *const *specs) {
     std::lock_guard<std::mutex> guard(lock_);
+    if (std::exchange(seen_, newest_) != newest_) return false;
     auto next = std::make_shared<Published>(*published_);
     for (const Property<Values> &property : table_) {
       const auto is_named = [&](const GParamSpec *spec) { return !std::strcmp(spec->name, property.name); };
@@ -210,6 +216,7 @@ class PropertyValues {
     }
     published_ = std::move(next);
     serial_ = published_->serial;
+    return true;
   }
 
   std::shared_ptr<const Published> published() const {
@@ -220,10 +227,19 @@ class PropertyValues {
 
  private:
   const PropertyTable<Values> table_;
-  mutable std::mutex lock_;  // guards the next two members
+  mutable std::mutex lock_;  // guards the next three members
   Values staged_;
+  guint64 newest_ = 0;                           // the number of the newest staged change; no two objects share one
+  static inline thread_local guint64 seen_ = 0;  // the newest change that this thread knows of
   std::shared_ptr<const Published> published_ = std::make_shared<const Published>();
   std::atomic<guint> serial_{0};
 };
+
+// Has GObject call dispatch_properties_changed again, at once or at the end of the calls that are under way.
+inline void notify_again(GObject *object, guint count, GParamSpec *const *specs) {
+  g_object_freeze_notify(object);
+  for (guint i = 0; i < count; i++) g_object_notify_by_pspec(object, specs[i]);
+  g_object_thaw_notify(object);
+}
 
 }  // namespace cudaconv::gst

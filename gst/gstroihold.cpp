@@ -214,10 +214,12 @@ static void gst_roi_hold_get_property(GObject *object, guint id, GValue *value, 
 
 static void gst_roi_hold_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
   GstRoiHoldPrivate *priv = GST_ROI_HOLD(object)->priv;
-  guarded(object, [&] {
-    priv->properties.publish(n_pspecs, pspecs);
+  const bool published = guarded(object, true, [&] {
+    if (!priv->properties.publish(n_pspecs, pspecs)) return false;
     priv->queue.update();
+    return true;
   });
+  if (!published) return notify_again(object, n_pspecs, pspecs);
   priv->messages.post();
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
 }

@@ -1629,6 +1629,22 @@ GST_START_TEST(settings_of_one_call_take_effect_together) {
 }
 GST_END_TEST;
 
+// Two threads set the same properties. No frame meets one property of the first and one of the second.
+GST_START_TEST(settings_of_calls_that_overlap_are_not_mixed) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  Harness h("mask=box size=3", info);
+  OverlappingCall other(h.element(), "mask=dilate", "size=5");
+  g_object_set(h.element(), "mask", static_cast<int>(Mask::Erode), "size", 7, nullptr);
+  const Ref<GstBuffer> before = h.filter(in.get());
+  assert_filtered(in.get(), before.get(), info, "mask=box size=3");
+  other.end();
+  const Ref<GstBuffer> after = h.filter(in.get());
+  assert_filtered(in.get(), after.get(), info, "mask=dilate size=5");
+}
+GST_END_TEST;
+
 // The number of threads does not change results.
 GST_START_TEST(threads_change_nothing_but_the_time) {
   const GstVideoInfo info = video_info("NV12", 333, 222);
@@ -2279,6 +2295,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_filter_that_is_set_between_two_streams_filters);
   tcase_add_test(tc, errors_name_their_origin);
   tcase_add_test(tc, settings_of_one_call_take_effect_together);
+  tcase_add_test(tc, settings_of_calls_that_overlap_are_not_mixed);
   tcase_add_test(tc, threads_change_nothing_but_the_time);
   tcase_add_test(tc, the_requested_number_of_threads_filters);
   tcase_add_test(tc, bad_settings_while_playing_are_a_warning_and_the_last_good_ones_stay);

@@ -460,6 +460,21 @@ GST_START_TEST(a_call_publishes_its_own_properties_alone) {
 }
 GST_END_TEST;
 
+// Two threads set the same properties. No frame meets one property of the first and one of the second.
+GST_START_TEST(calls_that_overlap_are_not_mixed) {
+  Alone h("types=face");
+  const auto rois = [&](int number) {
+    fail_unless_equals_int(gst_harness_push(h.get(), frame_at(number, {}).release()), GST_FLOW_OK);
+    return rois_of(h.pull().get());
+  };
+  OverlappingCall other(h.element(), "unmarked=mark", "types=plate");
+  g_object_set(h.element(), "types", "person", "unmarked", 0, nullptr);
+  assert_same_text(rois(0), "");
+  other.end();
+  assert_same_text(rois(1), "whole-frame 0,0,48,32");
+}
+GST_END_TEST;
+
 static Suite *make_suite() {
   Suite *suite = suite_create("roihold");
   TCase *tc = tcase_create("roihold");
@@ -476,6 +491,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, pauses_and_seeks_never_hang);
   tcase_add_test(tc, reports_may_be_answered);
   tcase_add_test(tc, a_call_publishes_its_own_properties_alone);
+  tcase_add_test(tc, calls_that_overlap_are_not_mixed);
   return suite;
 }
 
