@@ -75,10 +75,11 @@ class BilateralOp : public Operation<T> {
 
   void filter(int y, T *out) override {
     rings_.list(1, [&](int, int dx, int dy) { return context_.at(y, dx, dy); });
+    const T *const middle = context_.at(y, 0, 0);
     const int n = context_.padded();
     for (const Table &table : tables_) {
       T *const to = table.samples ? row_ : out;
-      context_.loops().bilateral(rings_.data(), rings_.count(), context_.at(y, 0, 0), table.range, to, n);
+      context_.loops().bilateral(rings_.data(), rings_.count(), 1, &middle, table.range, &to, n);
       if (table.samples) context_.loops().blend(row_, table.samples, out, n);
     }
   }
@@ -149,12 +150,12 @@ class BilateralRgbOp : public Operation<T> {
       to[k] = !tables_.is_planar() ? results_[tables_.colour[k].channel] : k ? context_.others[k - 1].out : out;
     }
     rings_.list(kColours, [&](int k, int dx, int dy) { return colour(k, dx, y + dy); });
-    loops.bilateral_rgb(rings_.data(), rings_.count(), middle, range_, to, padded());
+    loops.bilateral(rings_.data(), rings_.count(), kColours, middle, range_, to, padded());
     if (tables_.is_planar()) return;
     if (alpha_channel_ >= 0) {
       rings_.list(1, [&](int, int dx, int dy) { return channel(alpha_channel_, dx, y + dy); });
-      loops.bilateral(rings_.data(), rings_.count(), channel(alpha_channel_, 0, y), alpha_, results_[alpha_channel_],
-                      padded());
+      const T *const alpha = channel(alpha_channel_, 0, y);
+      loops.bilateral(rings_.data(), rings_.count(), 1, &alpha, alpha_, &results_[alpha_channel_], padded());
     }
     loops.join(results_, context_.channels, out, context_.tile.width());
   }

@@ -238,17 +238,12 @@ struct VectorLoops {
   void (*median_of_columns)(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank, uint8_t *out,
                             int n);
 
-  // The results of Op::Bilateral without alpha. middle[s]: the sample in the middle of window s, in no ring.
+  // The results of Op::Bilateral without alpha, of one component, or of the three colours of RGB: middle[c] and out[c]
+  // are rows of component c. middle[c][s]: the sample in the middle of window s, in no ring.
   template <typename T>
-  using Bilateral = void(const BilateralRing<T> *rings, int count, const T *middle, const BilateralRange &range, T *out,
-                         int n);
+  using Bilateral = void(const BilateralRing<T> *rings, int count, int components, const T *const *middle,
+                         const BilateralRange &range, T *const *out, int n);
   Loops<Bilateral<uint8_t>, Bilateral<uint16_t>> bilateral;
-
-  // The same for RGB: middle[c] and out[c] are rows of colour c.
-  template <typename T>
-  using BilateralRgb = void(const BilateralRing<T> *rings, int count, const T *const *middle,
-                            const BilateralRange &range, T *const *out, int n);
-  Loops<BilateralRgb<uint8_t>, BilateralRgb<uint16_t>> bilateral_rgb;
 
   // Splits pixels of three or four interleaved channels into a row for each channel, and the inverse. n: any number of
   // pixels

@@ -161,10 +161,7 @@ void check_levels(int last, int most_in_ring, Random &random) {
   for (const VectorLoops *loops : vector_levels()) {
     std::vector<uint8_t> got(kCount * kSamples);
     uint8_t *const out[] = {got.data(), got.data() + (kCount - 1) * kSamples / 2, got.data() + (kCount - 1) * kSamples};
-    if (kCount == 1)
-      loops->bilateral(rings.data(), static_cast<int>(rings.size()), in[0], range, got.data(), kSamples);
-    else
-      loops->bilateral_rgb(rings.data(), static_cast<int>(rings.size()), in.data(), range, out, kSamples);
+    loops->bilateral(rings.data(), static_cast<int>(rings.size()), kCount, in.data(), range, out, kSamples);
     if (want.empty()) want = got;
     if (got == want || failures++ >= 20) continue;
     std::printf("FAILED %s: %d channels, rings of %d and %d, weights up to %d: other results than %s\n", loops->level,
