@@ -33,17 +33,17 @@ Launch choose_launch(Method method, const Pass &pass) {
       return {direct_kernel<false>, side * kBlockWidth, side * kBlockHeight, 0, side};
     }
     case Method::Cascade:
-      return {cascade_kernel, kTileWidth, kTileHeight, cascade_bytes()};
+      return {tile_kernel<Cascade>, kTileWidth, kTileHeight, Cascade::kBytes};
     case Method::Separable:
-      if (separable_bytes(pass.radius_x, pass.radius_y) <= current_limits().block_bytes)
-        return {separable_kernel, kBlockWidth, kSeparableHeight, separable_bytes(pass.radius_x, pass.radius_y)};
+      if (Separable::bytes(pass.radius_x, pass.radius_y) <= current_limits().block_bytes)
+        return {tile_kernel<Separable>, kTileWidth, Separable::kHeight, Separable::bytes(pass.radius_x, pass.radius_y)};
       break;
     default:
       if (method != Method::TiledCached && tile_bytes(pass.radius_x, pass.radius_y) <= current_limits().block_bytes)
-        return {tiled_kernel<true>, kTileWidth, kTileHeight, tile_bytes(pass.radius_x, pass.radius_y)};
+        return {tile_kernel<Tiled>, kTileWidth, kTileHeight, tile_bytes(pass.radius_x, pass.radius_y)};
   }
   // A halo that does not fit a block's shared memory is read through the cache.
-  return {tiled_kernel<false>, kTileWidth, kTileHeight, tile_bytes(0, 0)};
+  return {tile_kernel<TiledCached>, kTileWidth, kTileHeight, tile_bytes(0, 0)};
 }
 
 void fill_element(const Pass &pass, MaskParams &m) {

@@ -75,21 +75,54 @@ __global__ void __launch_bounds__(kBlockThreads, kMinDirectBlocks)
     filter_direct(p, p.mask);
 }
 
-// The methods tiled and tiled-cached.
+// The other methods load one channel of a tile at a time to shared memory: `load` by all threads of the block, then
+// `result` for each pixel of a thread, at (x, y) of the tile.
 
-constexpr int kTileWidth = kBlockWidth, kTileRows = 2, kTileHeight = kBlockHeight * kTileRows;
+constexpr int kTileWidth = kBlockWidth, kTileHeight = 2 * kBlockHeight;
 
-// Bytes of shared memory for one channel of a tile with this halo.
+// A channel of a tile. `inside`: its windows read nothing outside the frame.
+struct TileChannel {
+  const LaunchParams &p;
+  const Tile &tile;
+  int c;
+  bool inside;
+  SourceReader source;
+};
+
+template <typename Method>
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
+    tile_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
+  const Tile tile = locate_tile(p, Method::kHeight);
+  const PartParams &part = tile.part;
+  const bool inside = windows_inside(p, tile, kTileWidth, Method::kHeight);
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    const TileChannel channel = {p, tile, c, inside, SourceReader(p, part, c, inside)};
+    if (part.channel[c].action == Action::Filter) {
+      __syncthreads();  // the previous channel has been read
+      Method::load(channel);
+      __syncthreads();
+    }
+#pragma unroll 1
+    for (int r = 0; r < Method::kHeight / kBlockHeight; r++) {
+      const int x = threadIdx.x, y = threadIdx.y + r * kBlockHeight;
+      make_sample(p, part, tile.x0 + x, tile.y0 + y, c,
+                  [&](const Rounding &rounding) -> int { return Method::result(channel, rounding, x, y); });
+    }
+  }
+}
+
+// Bytes of shared memory for a tile with this halo.
 constexpr size_t tile_bytes(int halo_x, int halo_y) {
   return sizeof(uint16_t) * (kTileWidth + 2 * halo_x) * (kTileHeight + 2 * halo_y);
 }
 
-// Fills `samples` with channel c of the source around the tile; all threads of the block take part.
-__device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c, bool inside, int halo_x, int halo_y,
-                                 uint16_t *samples) {
+// Loads a tile with its halo.
+__device__ inline void load_tile(const TileChannel &t, int halo_x, int halo_y) {
   const int width = kTileWidth + 2 * halo_x, height = kTileHeight + 2 * halo_y;
-  const int x0 = tile.x0 - halo_x, y0 = tile.y0 - halo_y;
-  read_source(p, tile.part, c, inside, [&](const auto &source) {
+  const int x0 = t.tile.x0 - halo_x, y0 = t.tile.y0 - halo_y;
+  uint16_t *samples = shared_memory<uint16_t>();
+  read_source(t.p, t.tile.part, t.c, t.inside, [&](const auto &source) {
 #pragma unroll 1
     for (int y = threadIdx.y; y < height; y += kBlockHeight)
 #pragma unroll 1
@@ -98,132 +131,94 @@ __device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c,
   });
 }
 
-template <bool kHalo>
-__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
-    tiled_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
-  const Tile tile = locate_tile(p, kTileHeight);
-  const PartParams &part = tile.part;
-  const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
-  const int halo_x = kHalo ? p.mask.radius_x : 0, halo_y = kHalo ? p.mask.radius_y : 0;
-  const int pitch = kTileWidth + 2 * halo_x;
-  uint16_t *samples = shared_memory<uint16_t>();
-#pragma unroll 1
-  for (int c = 0; c < part.channels; c++) {
-    [[maybe_unused]] const SourceReader source(p, part, c, inside);
-    if (part.channel[c].action == Action::Filter) {
-      __syncthreads();  // the previous channel's tile has been read
-      load_tile(p, tile, c, inside, halo_x, halo_y, samples);
-      __syncthreads();
-    }
-#pragma unroll 1
-    for (int r = 0; r < kTileRows; r++) {
-      const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + ty;
-      make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
-        if constexpr (kHalo)
-          return evaluate<4>(p, p.mask, rounding, [&](int dx, int dy) -> int {
-            return samples[(ty + halo_y + dy) * pitch + tx + halo_x + dx];
-          });
-        else
-          return evaluate<1>(p, p.mask, rounding, [&](int dx, int dy) -> int {
-            const int sx = tx + dx, sy = ty + dy;
-            const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
-            return in_tile ? samples[sy * pitch + sx] : source.at(x + dx, y + dy);
-          });
-      });
-    }
+// The method tiled.
+struct Tiled {
+  static constexpr int kHeight = kTileHeight;
+
+  __device__ static void load(const TileChannel &t) { load_tile(t, t.p.mask.radius_x, t.p.mask.radius_y); }
+  __device__ static int result(const TileChannel &t, const Rounding &rounding, int x, int y) {
+    const int halo_x = t.p.mask.radius_x, halo_y = t.p.mask.radius_y, pitch = kTileWidth + 2 * halo_x;
+    const uint16_t *const samples = shared_memory<uint16_t>();
+    return evaluate<4>(t.p, t.p.mask, rounding,
+                       [&](int dx, int dy) -> int { return samples[(y + halo_y + dy) * pitch + x + halo_x + dx]; });
   }
-}
+};
+
+// The method tiled-cached.
+struct TiledCached {
+  static constexpr int kHeight = kTileHeight;
+
+  __device__ static void load(const TileChannel &t) { load_tile(t, 0, 0); }
+  __device__ static int result(const TileChannel &t, const Rounding &rounding, int x, int y) {
+    const uint16_t *samples = shared_memory<uint16_t>();
+    return evaluate<1>(t.p, t.p.mask, rounding, [&](int dx, int dy) -> int {
+      const int sx = x + dx, sy = y + dy;
+      const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
+      return in_tile ? samples[sy * kTileWidth + sx] : t.source.at(t.tile.x0 + sx, t.tile.y0 + sy);
+    });
+  }
+};
 
 // The method cascade: a 5x5 extremum is the 3x3 extremum of the 3x3 extrema; both steps are in one launch.
+struct Cascade {
+  static constexpr int kHeight = kTileHeight;
+  static constexpr int kSourcePitch = kTileWidth + 4, kMiddlePitch = kTileWidth + 2, kMiddleHeight = kTileHeight + 2;
+  static constexpr int kSamples = kSourcePitch * (kTileHeight + 4);  // before the middle ones
+  static constexpr size_t kBytes = sizeof(uint16_t) * (kSamples + kMiddlePitch * kMiddleHeight);
 
-__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
-    cascade_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
-  const Tile tile = locate_tile(p, kTileHeight);
-  const PartParams &part = tile.part;
-  const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
-  constexpr int kSourcePitch = kTileWidth + 4, kMiddlePitch = kTileWidth + 2, kMiddleHeight = kTileHeight + 2;
-  uint16_t *samples = shared_memory<uint16_t>(), *middle = samples + kSourcePitch * (kTileHeight + 4);
-  const auto extremum3x3 = [&](const uint16_t *corner, int pitch) {
+  __device__ static int extremum(const TileChannel &t, const uint16_t *corner, int pitch) {
     int v = 0;
-    each<3, 3>([&](int j, int i) { v = max(v, corner[j * pitch + i] ^ p.mask.flip); });
-    return v ^ p.mask.flip;
-  };
-#pragma unroll 1
-  for (int c = 0; c < part.channels; c++) {
-    if (part.channel[c].action == Action::Filter) {
-      __syncthreads();  // the previous channel's tiles have been read
-      load_tile(p, tile, c, inside, 2, 2, samples);
-      __syncthreads();
-      for (int y = threadIdx.y; y < kMiddleHeight; y += kBlockHeight)
-        for (int x = threadIdx.x; x < kMiddlePitch; x += kBlockWidth)
-          middle[y * kMiddlePitch + x] =
-              static_cast<uint16_t>(extremum3x3(samples + y * kSourcePitch + x, kSourcePitch));
-      __syncthreads();
-    }
-#pragma unroll 1
-    for (int r = 0; r < kTileRows; r++) {
-      const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight;
-      make_sample(p, part, tile.x0 + tx, tile.y0 + ty, c,
-                  [&](const Rounding &) { return extremum3x3(middle + ty * kMiddlePitch + tx, kMiddlePitch); });
-    }
+    each<3, 3>([&](int j, int i) { v = max(v, corner[j * pitch + i] ^ t.p.mask.flip); });
+    return v ^ t.p.mask.flip;
   }
-}
-
-constexpr size_t cascade_bytes() {
-  return sizeof(uint16_t) * ((kTileWidth + 4) * (kTileHeight + 4) + (kTileWidth + 2) * (kTileHeight + 2));
-}
+  __device__ static void load(const TileChannel &t) {
+    uint16_t *samples = shared_memory<uint16_t>(), *middle = samples + kSamples;
+    load_tile(t, 2, 2);
+    __syncthreads();
+    for (int y = threadIdx.y; y < kMiddleHeight; y += kBlockHeight)
+      for (int x = threadIdx.x; x < kMiddlePitch; x += kBlockWidth)
+        middle[y * kMiddlePitch + x] = static_cast<uint16_t>(extremum(t, samples + y * kSourcePitch + x, kSourcePitch));
+  }
+  __device__ static int result(const TileChannel &t, const Rounding &, int x, int y) {
+    return extremum(t, shared_memory<uint16_t>() + kSamples + y * kMiddlePitch + x, kMiddlePitch);
+  }
+};
 
 // The method separable: kBlockHeight source rows at a time are loaded and summed along the row; then the row sums of
 // the tile, and of its halo above and below, are summed along columns.
+struct Separable {
+  static constexpr int kHeight = 4 * kBlockHeight;
 
-constexpr int kSeparableRows = 4, kSeparableHeight = kBlockHeight * kSeparableRows;
-
-constexpr size_t separable_bytes(int radius_x, int radius_y) {
-  return sizeof(int64_t) * kBlockWidth * (kSeparableHeight + 2 * radius_y) +
-         sizeof(uint16_t) * kBlockHeight * (kBlockWidth + 2 * radius_x);
-}
-
-__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
-    separable_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
-  const Tile tile = locate_tile(p, kSeparableHeight);
-  const PartParams &part = tile.part;
-  const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
-  const int height = kSeparableHeight + 2 * radius_y, strip_pitch = kBlockWidth + 2 * radius_x;
-  const int tx = threadIdx.x, ty = threadIdx.y;
-  const bool inside = windows_inside(p, tile, kBlockWidth, kSeparableHeight);
-  int64_t *row_values = shared_memory<int64_t>();
-  uint16_t *strip = reinterpret_cast<uint16_t *>(row_values + kBlockWidth * height);
+  static constexpr size_t bytes(int radius_x, int radius_y) {
+    return sizeof(int64_t) * kBlockWidth * (kHeight + 2 * radius_y) +
+           sizeof(uint16_t) * kBlockHeight * (kBlockWidth + 2 * radius_x);
+  }
+  __device__ static void load(const TileChannel &t) {
+    const int radius_x = t.p.mask.radius_x, radius_y = t.p.mask.radius_y;
+    const int height = kHeight + 2 * radius_y, pitch = kBlockWidth + 2 * radius_x, tx = threadIdx.x;
+    int64_t *row_values = shared_memory<int64_t>();
+    uint16_t *strip = reinterpret_cast<uint16_t *>(row_values + kBlockWidth * height) + threadIdx.y * pitch;
 #pragma unroll 1
-  for (int c = 0; c < part.channels; c++) {
-    const SourceReader source(p, part, c, inside);
-    if (part.channel[c].action == Action::Filter) {
+    for (int y0 = 0; y0 < height; y0 += kBlockHeight) {
+      const int y = y0 + threadIdx.y;
+      if (y0) __syncthreads();  // the strip has been read
+      if (y < height)
 #pragma unroll 1
-      for (int y0 = 0; y0 < height; y0 += kBlockHeight) {
-        __syncthreads();  // the strip, and the previous channel's row values, have been read
-        const int y = y0 + ty;
-        if (y < height)
-#pragma unroll 1
-          for (int i = tx; i < strip_pitch; i += kBlockWidth)
-            strip[ty * strip_pitch + i] =
-                static_cast<uint16_t>(source.at(tile.x0 - radius_x + i, tile.y0 - radius_y + y));
-        __syncthreads();
-        if (y < height)
-          row_values[y * kBlockWidth + tx] =
-              row_value(p.mask, [&](int dx) -> int { return strip[ty * strip_pitch + tx + radius_x + dx]; });
-      }
+        for (int i = tx; i < pitch; i += kBlockWidth)
+          strip[i] = static_cast<uint16_t>(t.source.at(t.tile.x0 - radius_x + i, t.tile.y0 - radius_y + y));
       __syncthreads();
-    }
-#pragma unroll 1
-    for (int r = 0; r < kSeparableRows; r++) {
-      const int row = ty + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + row;
-      make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
-        return evaluate_column(
-            p, p.mask, rounding, [&](int dy) { return row_values[(row + radius_y + dy) * kBlockWidth + tx]; },
-            [&](int dx, int dy) { return source.at(x + dx, y + dy); });
-      });
+      if (y < height)
+        row_values[y * kBlockWidth + tx] =
+            row_value(t.p.mask, [&](int dx) -> int { return strip[tx + radius_x + dx]; });
     }
   }
-}
+  __device__ static int result(const TileChannel &t, const Rounding &rounding, int x, int y) {
+    const int64_t *row_values = shared_memory<int64_t>() + (y + t.p.mask.radius_y) * kBlockWidth + x;
+    return evaluate_column(
+        t.p, t.p.mask, rounding, [&](int dy) { return row_values[dy * kBlockWidth]; },
+        [&](int dx, int dy) { return t.source.at(t.tile.x0 + x + dx, t.tile.y0 + y + dy); });
+  }
+};
 
 // Parameters of the kernel of pointwise passes.
 struct PointwiseParams : FrameParams {
