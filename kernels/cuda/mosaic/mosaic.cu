@@ -48,7 +48,7 @@ Prepared prepare_mosaic(const PassQuery &query) {
 }
 
 void launch_mosaic_samples(const PassRun &run) {
-  enqueue_tiles(run, "mosaic_samples", mosaic_samples_kernel, {MosaicSteps::All},
+  enqueue_tiles(run, "mosaic_samples", mosaic_kernel<void>, {MosaicSteps::All},
                 sizeof(uint32_t) * kMaxChannels * kMosaicThreads / 32);
 }
 

@@ -2,7 +2,7 @@
 //
 // The kernels for mosaics: each block of samples becomes its mean, as MosaicOp of cpu/mosaic.h makes it.
 //
-// mosaic_kernel reads each sample once, in vectors of 16 bytes, and writes it once:
+// MosaicThread reads each sample once, in vectors of 16 bytes, and writes it once:
 //
 //    1. each thread adds 16 bytes of a row and of the rows below, as far as blocks reach: column sums
 //    2. column sums meet in shared memory, where all available threads add the columns of a block
@@ -14,8 +14,10 @@
 // A tall tile has several thread blocks, a slice each. One launch stores the sums of step 2. A second launch adds the
 // sums of all slices and does step 3.
 //
-// mosaic_samples_kernel does the same for any format, sample by sample.
+// filter_samples() does the same for any format, sample by sample.
 #pragma once
+
+#include <type_traits>
 
 #include "cuda/device/rounded_means.cuh"
 #include "cuda/device/sample.cuh"
@@ -85,8 +87,7 @@ template <>
 struct BlockColumns<uint8_t> {
   uint32_t even[4] = {}, odd[4] = {};  // two 16-bit sums in a word
 
-  __device__ void add(const uint4 &v, uint32_t) {
-    const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+  __device__ void add(const uint32_t (&word)[4], uint32_t) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       even[i] += word[i] & 0x00ff00ffu;
@@ -111,8 +112,7 @@ struct BlockColumns<uint16_t> {
   uint32_t sum[8] = {};
 
   // `mask`: the bits of a sample.
-  __device__ void add(const uint4 &v, uint32_t mask) {
-    const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+  __device__ void add(const uint32_t (&word)[4], uint32_t mask) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       sum[2 * i] += word[i] & mask;
@@ -126,9 +126,8 @@ struct BlockColumns<uint16_t> {
 };
 
 // Loads the first `bytes` of 16 bytes; the others are 0.
-__device__ inline uint4 load_first_bytes(const uint8_t *from, int bytes) {
-  if (bytes >= kVectorBytes) return *reinterpret_cast<const uint4 *>(from);
-  uint32_t word[4];
+__device__ inline void load_first_bytes(const uint8_t *from, int bytes, uint32_t (&word)[4]) {
+  if (bytes >= kVectorBytes) return load_words<4>(from, word);
 #pragma unroll
   for (int i = 0; i < 4; i++) word[i] = 4 * i + 4 <= bytes ? reinterpret_cast<const uint32_t *>(from)[i] : 0;
   const int whole = bytes & -4;
@@ -137,18 +136,14 @@ __device__ inline uint4 load_first_bytes(const uint8_t *from, int bytes) {
   for (int i = 0; i < 3; i++) rest |= whole + i < bytes ? uint32_t{from[whole + i]} << 8 * i : 0;
 #pragma unroll
   for (int i = 0; i < 4; i++) word[i] |= 4 * i == whole ? rest : 0;
-  return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
 // Stores bytes begin ... end - 1 of 16 bytes.
-__device__ inline void store_some_bytes(uint8_t *to, const uint4 &v, int begin, int end) {
-  if (begin == 0 && end == kVectorBytes) {
-    *reinterpret_cast<uint4 *>(to) = v;
-    return;
-  }
+__device__ inline void store_some_bytes(uint8_t *to, const uint32_t (&v)[4], int begin, int end) {
+  if (begin == 0 && end == kVectorBytes) return store_words<4>(to, v);
 #pragma unroll 1
   while (begin < end) {
-    const uint32_t word = begin < 8 ? (begin < 4 ? v.x : v.y) : (begin < 12 ? v.z : v.w);
+    const uint32_t word = begin < 8 ? (begin < 4 ? v[0] : v[1]) : (begin < 12 ? v[2] : v[3]);
     const uint32_t from_here = word >> begin % 4 * 8;
     if (begin % 4 == 0 && begin + 4 <= end) {
       *reinterpret_cast<uint32_t *>(to + begin) = word;
@@ -165,7 +160,8 @@ __device__ inline void store_some_bytes(uint8_t *to, const uint4 &v, int begin, 
 // Gathers the means for 16 bytes from the means of the tile's blocks in shared memory. A pixel has `units` units.
 // `first`: where the 16 bytes begin in the tile, in units. Bytes outside the tile are undefined.
 template <typename Unit>
-__device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, int units, int first) {
+__device__ inline void gather_means(const MosaicTile &tile, const void *means, int units, int first,
+                                    uint32_t (&word)[4]) {
   constexpr int kUnits = kVectorBytes / static_cast<int>(sizeof(Unit));
   const Unit *const mean = static_cast<const Unit *>(means);
   const MosaicAxis &axis = tile.tiles.x;
@@ -176,7 +172,6 @@ __device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, 
   // `left`: pixels of the frame left in the block. `unit`: the next unit of the pixel.
   int left = (block + 1) * axis.size - at, unit = max(first, 0) - pixel * units;
   int index = (block - tile.first) * units + unit;
-  uint32_t word[4] = {};
 #pragma unroll
   for (int i = 0; i < kUnits; i++) {
     word[i * sizeof(Unit) / 4] |= uint32_t{mean[index]} << i * sizeof(Unit) % 4 * 8;
@@ -190,7 +185,6 @@ __device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, 
     else
       left += axis.size;
   }
-  return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
 constexpr int kMosaicRows = 8;  // rows of a thread in registers
@@ -223,7 +217,7 @@ class MosaicThread {
     uint8_t *const shared = shared_memory<uint8_t>();
     Sample *const means = reinterpret_cast<Sample *>(shared + kMosaicSumBytes);
     // The rows loaded last stay in registers: most blocks have no others.
-    uint4 row[kMosaicRows];
+    uint32_t row[kMosaicRows][4];
     if (part_.has_filtered) {
       if (steps_ == MosaicSteps::Means) {
         add_slices(means);
@@ -236,7 +230,8 @@ class MosaicThread {
     if (steps_ == MosaicSteps::Sums) return;
     __syncthreads();
     if (byte_ >= end_) return;
-    const uint4 mean = part_.has_filtered ? gather(means) : uint4{};
+    uint32_t mean[4] = {};
+    if (part_.has_filtered) gather(means, mean);
     const bool have_all = steps_ == MosaicSteps::All && part_.has_filtered && rows_ <= groups_ * kMosaicRows;
 #pragma unroll 1
     for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
@@ -253,49 +248,44 @@ class MosaicThread {
   }
 
   // Loads rows of the tile from `first` on; rows beyond its end are 0.
-  __device__ void load(int first, uint4 (&row)[kMosaicRows]) const {
+  __device__ void load(int first, uint32_t (&row)[kMosaicRows][4]) const {
     const int left = part_.width * pixel_bytes_ - byte_;
     const uint8_t *const from = part_.source + (top_ + first) * part_.source_pitch + byte_;
     const int64_t step = groups_ * part_.source_pitch;
     if (has_all_rows(first)) {
 #pragma unroll
-      for (int i = 0; i < kMosaicRows; i++) row[i] = *reinterpret_cast<const uint4 *>(from + i * step);
+      for (int i = 0; i < kMosaicRows; i++) load_words<4>(from + i * step, row[i]);
       return;
     }
 #pragma unroll
     for (int i = 0; i < kMosaicRows; i++) {
-      row[i] = uint4{};
-      if (first + i * groups_ < rows_) row[i] = load_first_bytes(from + i * step, left);
+      each<4>([&](int w) { row[i][w] = 0; });
+      if (first + i * groups_ < rows_) load_first_bytes(from + i * step, left, row[i]);
     }
   }
 
-  __device__ void store(int first, const uint4 (&row)[kMosaicRows], const uint4 &means) const {
+  __device__ void store(int first, const uint32_t (&row)[kMosaicRows][4], const uint32_t (&means)[4]) const {
     const int begin = max(begin_ - byte_, 0), end = min(end_ - byte_, kVectorBytes),
               period = part_.channels == 3 ? 3 : 2;
     uint8_t *const to = part_.target + (top_ + first) * part_.target_pitch + byte_;
     const int64_t step = groups_ * part_.target_pitch;
     if (!part_.has_unfiltered && has_all_rows(first)) {
 #pragma unroll
-      for (int i = 0; i < kMosaicRows; i++) *reinterpret_cast<uint4 *>(to + i * step) = means;
+      for (int i = 0; i < kMosaicRows; i++) store_words<4>(to + i * step, means);
       return;
     }
 #pragma unroll
     for (int i = 0; i < kMosaicRows; i++) {
       if (first + i * groups_ >= rows_) break;
-      uint4 v = means;
-      if (part_.has_unfiltered) {
-        const auto blend = [&](uint32_t mean, uint32_t original, int w) {
-          return blend_channels(part_, mean, original, (byte_ / 4 + w) % period);
-        };
-        v = make_uint4(blend(v.x, row[i].x, 0), blend(v.y, row[i].y, 1), blend(v.z, row[i].z, 2),
-                       blend(v.w, row[i].w, 3));
-      }
+      uint32_t v[4] = {means[0], means[1], means[2], means[3]};
+      if (part_.has_unfiltered)
+        each<4>([&](int w) { v[w] = blend_channels(part_, v[w], row[i][w], (byte_ / 4 + w) % period); });
       store_some_bytes(to + i * step, v, begin, end);
     }
   }
 
   // Adds the thread's rows. Leaves the last ones in `row`.
-  __device__ BlockColumns<Sample> add_rows(uint4 (&row)[kMosaicRows]) const {
+  __device__ BlockColumns<Sample> add_rows(uint32_t (&row)[kMosaicRows][4]) const {
     BlockColumns<Sample> sums;
     const uint32_t mask = ((1u << part_.channel[0].depth) - 1) << part_.channel[0].shift;
     if (byte_ >= end_) return sums;
@@ -384,11 +374,11 @@ class MosaicThread {
     return tile_.tiles.blocks * part_.channels;
   }
 
-  __device__ uint4 gather(const void *means) const {
+  __device__ void gather(const void *means, uint32_t (&word)[4]) const {
     const int first = byte_ - begin_;
-    if (pixel_bytes_ % 4 == 0) return gather_means<uint32_t>(tile_, means, pixel_bytes_ / 4, first / 4);
-    if (pixel_bytes_ % 2 == 0) return gather_means<uint16_t>(tile_, means, pixel_bytes_ / 2, first / 2);
-    return gather_means<uint8_t>(tile_, means, pixel_bytes_, first);
+    if (pixel_bytes_ % 4 == 0) return gather_means<uint32_t>(tile_, means, pixel_bytes_ / 4, first / 4, word);
+    if (pixel_bytes_ % 2 == 0) return gather_means<uint16_t>(tile_, means, pixel_bytes_ / 2, first / 2, word);
+    gather_means<uint8_t>(tile_, means, pixel_bytes_, first, word);
   }
 
   const MosaicTile &tile_;
@@ -403,16 +393,9 @@ class MosaicThread {
   bool whole_;             // all of them lie in the tile
 };
 
-template <typename Sample>
-__global__ void __launch_bounds__(kMosaicThreads, 3) mosaic_kernel(const __grid_constant__ MosaicParams p) {
-  const MosaicTile tile = locate_mosaic_tile(p);
-  MosaicThread<Sample>(p, tile).run();
-}
-
 // Mosaics of any format, sample by sample: a warp, or the whole thread block, does a block of the mosaic.
-__global__ void __launch_bounds__(kMosaicThreads) mosaic_samples_kernel(const __grid_constant__ MosaicParams p) {
+__device__ inline void filter_samples(const MosaicParams &p, const MosaicTile &tile) {
   uint32_t *const sums = shared_memory<uint32_t>();  // sums of warps, for each channel
-  const MosaicTile tile = locate_mosaic_tile(p);
   const PartParams &part = tile.part;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, threads = 1 << tile.tiles.log_threads;
   const int block = thread / threads, warps = threads / 32, member = thread % threads;
@@ -445,6 +428,16 @@ __global__ void __launch_bounds__(kMosaicThreads) mosaic_samples_kernel(const __
       write_sample(part, x, y, c, v);
     }
   }
+}
+
+// Sample: of dense planes; void: any format, sample by sample.
+template <typename Sample>
+__global__ void __launch_bounds__(kMosaicThreads, 3) mosaic_kernel(const __grid_constant__ MosaicParams p) {
+  const MosaicTile tile = locate_mosaic_tile(p);
+  if constexpr (std::is_void_v<Sample>)
+    filter_samples(p, tile);
+  else
+    MosaicThread<Sample>(p, tile).run();
 }
 
 }  // namespace cudaconv::mosaic

@@ -23,7 +23,7 @@ struct MosaicTiles {
   MosaicTiledBox box;        // the first box
   int32_t first_box, boxes;  // if there are several: their place in the list for all parts
   int32_t tiles, blocks;     // number of tiles, and the most blocks of a row in each
-  // log2 of the threads side by side, with 16 bytes each; in mosaic_samples_kernel, of the threads for each block.
+  // log2 of the threads side by side, with 16 bytes each; in filter_samples(), of the threads for each block.
   int32_t log_threads;
   // Tall tiles are cut into slices of `slice_rows` rows, one for each thread block. The sums of slice s of tile t begin
   // at element first_sum + (t * slices + s) * blocks * channels of the scratch memory.
