@@ -15,7 +15,7 @@ namespace {
 
 // Fills in the weights of distances.
 void fill_space(const Pass &pass, TileParams &p) {
-  const int radius = p.radius = pass.radius_x;
+  const int radius = pass.radius_x;
   const auto at = [&](int x, int y) {
     return static_cast<uint32_t>(pass.mask[0].value[(radius + y) * pass.width() + radius + x]);
   };
