@@ -67,7 +67,7 @@ Selection select_needed(const std::vector<Group> &groups) {
   for (size_t i = 0; i < groups[0].prepared->lowered.parts.size(); i++) {
     Area needed = groups[0].work.selected(i);
     for (const Group &group : groups) needed.add(group.work.needed(i));
-    if (!needed.empty()) selection.rects.push_back({needed.bounds(), static_cast<uint8_t>(i)});
+    if (!needed.empty()) selection.rects.push_back({needed.bounds(), static_cast<int32_t>(i)});
   }
   return selection;
 }

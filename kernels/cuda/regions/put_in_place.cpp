@@ -24,7 +24,7 @@ bool add_rects(const RegionWork &work, size_t part, std::vector<SelectedRect> *r
       if (above != rects->end())
         above->pixels.y1 = end;
       else if (rects->size() < kMostSelectedRects)
-        rects->push_back({{run.begin, y, run.end, end}, static_cast<uint8_t>(part)});
+        rects->push_back({{run.begin, y, run.end, end}, static_cast<int32_t>(part)});
       else
         return false;
     }
@@ -43,7 +43,7 @@ Selection select_regions(const Plan &plan, const RegionWork &work, std::vector<u
   for (size_t i = 0; i < plan.parts.size(); i++) {
     const RegionRows &rows = work.rows(i);
     const PixelRect &bounds = work.selected(i).bounds();
-    if (!bounds.empty()) selection.rects.push_back({bounds, static_cast<uint8_t>(i)});
+    if (!bounds.empty()) selection.rects.push_back({bounds, static_cast<int32_t>(i)});
     if (i > 0 && &rows == &work.rows(i - 1)) {
       selection.rows.push_back(selection.rows.back());
       continue;

@@ -19,7 +19,7 @@ namespace cudaconv {
 // A rectangle of pixels of a part.
 struct SelectedRect {
   PixelRect pixels;
-  uint8_t part;
+  int32_t part;  // no smaller type: the parameters of a launch have no byte that is not set
 };
 
 constexpr int kMostSelectedRects = 16;  // what the parameters of a launch hold
