@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "cuda/launch_graph.h"
@@ -19,8 +20,9 @@ namespace cudaconv {
 // A rectangle of pixels of a part.
 struct SelectedRect {
   PixelRect pixels;
-  int32_t part;  // no smaller type: the parameters of a launch have no byte that is not set
+  int32_t part;
 };
+static_assert(std::has_unique_object_representations_v<SelectedRect>, "no byte of a launch's parameters is unset");
 
 constexpr int kMostSelectedRects = 16;  // what the parameters of a launch hold
 
