@@ -83,11 +83,7 @@ class PlaneLoader {
   __device__ void load() const {
     load_fours<32>(0);
     load_fours<(kPixels - 128) / 4>(128);
-    if constexpr (!kInside) {
-      if constexpr (kPixelBytes <= 2)
-        if (can_patch<kPixelBytes>(p_, part_)) return patch_fours();
-      load_pixels();
-    }
+    if constexpr (!kInside) load_pixels();
   }
 
  private:
@@ -140,46 +136,17 @@ class PlaneLoader {
                                    [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
   }
 
-  // The row, and the first pixel, of an item of `pixels` pixels. Each row has `of_row` items, those before first_
-  // first.
-  __device__ int locate(int i, int of_row, int pixels, int *x) const {
-    const int row = i / of_row, column = pixels * (i - row * of_row);
-    *x = column < first_ ? column : last_ + column - first_;
-    return row;
-  }
-
-  // Fills pixels beside the frame, four an item, joined from words that lie in the frame.
-  __device__ void patch_fours() const {
-    const int fours = (first_ + beyond_ + 3) / 4;
-    const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns_ + x + w * 4 / kPixelBytes); };
-    const auto read = [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
-      int x;
-      const int64_t offset = rows_[locate(i, fours, 4, &x)];
-      const uint8_t *const row = part_.source + (offset == kNoRow ? 0 : offset);
-#pragma unroll
-      for (int w = 0; w < kPixelBytes; w++) {
-        const uint32_t border = part_.border_word[w % 2];
-        words[w] = offset == kNoRow ? border : patch(x, w).load_first(row);
-        words[kPixelBytes + w] = offset == kNoRow ? border : patch(x, w).load_second(row, border);
-      }
-    };
-    const auto join = [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
-      int x;
-      const int row = locate(i, fours, 4, &x);
-      uint32_t pixels[kPixelBytes];
-#pragma unroll
-      for (int w = 0; w < kPixelBytes; w++) pixels[w] = patch(x, w).join(words[w], words[kPixelBytes + w]);
-      put(row, x, pixels);
-    };
-    for_items<4, 2 * kPixelBytes>(count_ * fours, read, join);
-  }
-
-  // Fills pixels beside the frame, one an item.
+  // Fills pixels beside the frame, one an item: those before first_, then those from last_ on.
   __device__ void load_pixels() const {
     const int edge = first_ + beyond_;
+    const auto locate = [&](int i, int *x) {
+      const int row = i / edge, column = i - row * edge;
+      *x = column < first_ ? column : last_ + column - first_;
+      return row;
+    };
     const auto read = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
       int x;
-      const int64_t offset = rows_[locate(i, edge, 1, &x)];
+      const int64_t offset = rows_[locate(i, &x)];
       const int column = columns_[x];
       const bool reads = column >= 0 && offset != kNoRow;
       const uint8_t *source = part_.source + (reads ? offset + column * kPixelBytes : 0);
@@ -191,7 +158,7 @@ class PlaneLoader {
     };
     const auto store = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
       int x;
-      const int row = locate(i, edge, 1, &x);
+      const int row = locate(i, &x);
       if constexpr (kSamples != Samples::U8) {
 #pragma unroll
         for (int c = 0; c < kPlanes; c += 2) {
@@ -202,7 +169,7 @@ class PlaneLoader {
 #pragma unroll
       for (int c = 0; c < kPlanes; c++) planes_[(row * kPlanes + c) * kPixels + x] = static_cast<uint8_t>(bytes[c]);
     };
-    for_items<4, kPixelBytes>(count_ * edge, read, store);
+    for_items<(kPixelBytes > 2 ? 4 : 8), kPixelBytes>(count_ * edge, read, store);
   }
 
   const MmaParams &p_;
