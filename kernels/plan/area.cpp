@@ -16,77 +16,9 @@ int64_t cost_of(const PixelRect &r, int radius_x, int radius_y) {
   return 512 + (int64_t{r.width()} + 2 * radius_x) * (int64_t{r.height()} + 2 * radius_y);
 }
 
-// Joins cells of an area to blocks of whole cells that do not overlap, row by row from the top. `pixels` of a block is
-// the bounding box of the pixels of its cells.
-class BlockJoiner {
- public:
-  // `columns` and `rows`: the size of the grid of cells.
-  BlockJoiner(int columns, int rows, int radius_x, int radius_y)
-      : columns_(columns),
-        radius_x_(radius_x),
-        radius_y_(radius_y),
-        owner_(static_cast<size_t>(columns) * rows, kNone) {}
-
-  // Cells of a row come from left to right. A block of the row takes the next cell if that is cheaper.
-  void add(int column, int row, const PixelRect &pixels) {
-    const int left = column > 0 ? owner(column - 1, row) : kNone, added = static_cast<int>(blocks_.size());
-    blocks_.push_back({{column, row, column + 1, row + 1}, pixels});
-    owner(column, row) = added;
-    if (left != kNone) join(left, added);
-  }
-
-  // Joins the blocks of a complete row with the blocks above that touch them.
-  void end_row(int row) {
-    if (row == 0) return;
-    for (int column = 0; column < columns_; column++) {
-      const int below = owner(column, row), above = owner(column, row - 1);
-      if (below != kNone && above != kNone && below != above) join(above, below);
-    }
-  }
-
-  std::vector<PixelRect> rectangles() const {
-    std::vector<PixelRect> list;
-    for (const Block &block : blocks_)
-      if (!block.pixels.empty()) list.push_back(block.pixels);
-    return list;
-  }
-
- private:
-  static constexpr int kNone = -1;
-
-  struct Block {
-    PixelRect cells, pixels;  // `pixels` is empty once it has been joined with another one
-  };
-
-  int64_t cost(const PixelRect &r) const { return cost_of(r, radius_x_, radius_y_); }
-  int &owner(int column, int row) { return owner_[static_cast<size_t>(row) * columns_ + column]; }
-
-  // Joins block b to block a, unless that costs more or would overlap another block.
-  void join(int a, int b) {
-    Block &to = blocks_[a], &from = blocks_[b];
-    const PixelRect pixels = to.pixels.hull(from.pixels), cells = to.cells.hull(from.cells);
-    if (cost(pixels) > cost(to.pixels) + cost(from.pixels)) return;
-    // Calls f(owner) for the cells that do not belong to block a; stops if it returns false.
-    const auto each = [&](auto f) {
-      for (int row = cells.y0; row < cells.y1; row++)
-        for (int column = cells.x0; column < cells.x1; column++) {
-          if (row >= to.cells.y0 && row < to.cells.y1 && column == to.cells.x0) column = to.cells.x1;
-          if (column < cells.x1 && !f(owner(column, row))) return false;
-        }
-      return true;
-    };
-    if (!each([&](int o) { return o == kNone || o == b; })) return;
-    each([&](int &o) {
-      o = a;
-      return true;
-    });
-    to = {cells, pixels};
-    from.pixels = {0, 0, 0, 0};
-  }
-
-  const int columns_, radius_x_, radius_y_;
-  std::vector<int> owner_;  // block of each cell; a block also owns the empty cells between its cells
-  std::vector<Block> blocks_;
+// Cells that are filtered together, as a block of whole cells. Blocks do not overlap.
+struct Block {
+  PixelRect cells, pixels;  // `pixels`: around those of its cells; empty once the block has been joined to another one
 };
 
 }  // namespace
@@ -154,22 +86,53 @@ std::vector<PixelRect> Area::rectangles() const {
 }
 
 std::vector<PixelRect> Area::joined(int radius_x, int radius_y) const {
-  const int rows = static_cast<int>(cells_.size()) / std::max(columns_, 1);
-  BlockJoiner joiner(columns_, rows, radius_x, radius_y);
+  const auto cost = [&](const PixelRect &r) { return cost_of(r, radius_x, radius_y); };
+  const auto total = [&](const std::vector<PixelRect> &list) {
+    return std::accumulate(list.begin(), list.end(), int64_t{0},
+                           [&](int64_t sum, const PixelRect &r) { return sum + cost(r); });
+  };
+  constexpr int kNone = -1;
+  std::vector<Block> blocks;
+  std::vector<int> owners(cells_.size(), kNone);  // the block of each cell; it has empty cells between its cells, too
+  const auto owner = [&](int column, int row) -> int & { return owners[static_cast<size_t>(row) * columns_ + column]; };
+  // Joins block b to block a, unless that costs more or would overlap another block.
+  const auto join = [&](int a, int b) {
+    Block &to = blocks[a], &from = blocks[b];
+    const Block both = {to.cells.hull(from.cells), to.pixels.hull(from.pixels)};
+    if (cost(both.pixels) > cost(to.pixels) + cost(from.pixels)) return;
+    for (const bool takes : {false, true})
+      for (int row = both.cells.y0; row < both.cells.y1; row++)
+        for (int column = both.cells.x0; column < both.cells.x1; column++) {
+          int &o = owner(column, row);
+          if (takes)
+            o = a;
+          else if (o != kNone && o != a && o != b)
+            return;
+        }
+    to = both;
+    from.pixels = {0, 0, 0, 0};
+  };
   for (int row = bounds_.y0 / kCell; row * kCell < bounds_.y1; row++) {
     for (int column = bounds_.x0 / kCell; column * kCell < bounds_.x1; column++) {
       const Cell &c = cell(column, row);
       if (c.x0 == c.x1) continue;
-      joiner.add(column, row, {column * kCell + c.x0, row * kCell + c.y0, column * kCell + c.x1, row * kCell + c.y1});
+      const int left = column > 0 ? owner(column - 1, row) : kNone, added = static_cast<int>(blocks.size());
+      const int x = column * kCell, y = row * kCell;
+      blocks.push_back({{column, row, column + 1, row + 1}, {x + c.x0, y + c.y0, x + c.x1, y + c.y1}});
+      owner(column, row) = added;
+      if (left != kNone) join(left, added);
     }
-    joiner.end_row(row);
+    // The blocks of the row with those above that touch them.
+    for (int column = 0; row > 0 && column < columns_; column++) {
+      const int below = owner(column, row), above = owner(column, row - 1);
+      if (below != kNone && above != kNone && below != above) join(above, below);
+    }
   }
-  std::vector<PixelRect> joined = joiner.rectangles(), plain = rectangles();
-  const auto cost = [&](const std::vector<PixelRect> &list) {
-    return std::accumulate(list.begin(), list.end(), int64_t{0},
-                           [&](int64_t sum, const PixelRect &r) { return sum + cost_of(r, radius_x, radius_y); });
-  };
-  return cost(joined) < cost(plain) ? joined : plain;
+  std::vector<PixelRect> joined;
+  for (const Block &block : blocks)
+    if (!block.pixels.empty()) joined.push_back(block.pixels);
+  std::vector<PixelRect> plain = rectangles();
+  return total(joined) < total(plain) ? joined : plain;
 }
 
 Area Area::grown(int radius_x, int radius_y, Border border) const {
