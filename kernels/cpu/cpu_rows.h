@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #include "backend.h"
@@ -57,6 +58,21 @@ class Scratch {
   std::vector<Block> blocks_;
   size_t next_ = 0;
 };
+
+// Calls f(n) with n.value == channels, a constant.
+template <typename F>
+void with_channels(int channels, F f) {
+  switch (channels) {
+    case 1:
+      return f(std::integral_constant<int, 1>());
+    case 2:
+      return f(std::integral_constant<int, 2>());
+    case 3:
+      return f(std::integral_constant<int, 3>());
+    default:
+      return f(std::integral_constant<int, 4>());
+  }
+}
 
 class CoarsePart;
 struct MosaicBox;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <type_traits>
 
 #include "cpu/round_samples.h"
 
@@ -54,20 +53,5 @@ class Operation {
   // Rows of results that are computed at a time. All rows of their windows enter before the first filter().
   virtual int rows_together() const { return 1; }
 };
-
-// Calls f(n) with n.value == channels, a constant.
-template <typename F>
-void with_channels(int channels, F f) {
-  switch (channels) {
-    case 1:
-      return f(std::integral_constant<int, 1>());
-    case 2:
-      return f(std::integral_constant<int, 2>());
-    case 3:
-      return f(std::integral_constant<int, 3>());
-    default:
-      return f(std::integral_constant<int, 4>());
-  }
-}
 
 }  // namespace cudaconv

@@ -45,16 +45,7 @@ void fade_pixels(const PlaneLayout &layout, const PlaneView &from, const PlaneVi
   const uint8_t *const source = from.data + y * from.pitch;
   uint8_t *const target = to.data + y * to.pitch;
   const auto fade = [&](const T *filtered, T *samples) {
-    switch (channels) {
-      case 1:
-        return fade_samples<1>(filtered, shares, samples, pixels);
-      case 2:
-        return fade_samples<2>(filtered, shares, samples, pixels);
-      case 3:
-        return fade_samples<3>(filtered, shares, samples, pixels);
-      default:
-        return fade_samples<4>(filtered, shares, samples, pixels);
-    }
+    with_channels(channels, [&](auto n) { fade_samples<n.value>(filtered, shares, samples, pixels); });
   };
   if (samples_in_memory<T>(layout, from) && samples_in_memory<T>(layout, to)) {
     fade(reinterpret_cast<const T *>(source) + run.begin * channels,

@@ -47,17 +47,8 @@ CUDACONV_INLINE inline V larger(V a, V b) {
 // Unsigned type for sums modulo a power of two, since overflow of signed integers is undefined; sums of doubles are
 // exact.
 template <typename Acc>
-struct Modular {
-  using type = uint32_t;
-};
-template <>
-struct Modular<int64_t> {
-  using type = uint64_t;
-};
-template <>
-struct Modular<double> {
-  using type = double;
-};
+using Modular = std::conditional_t<std::is_same_v<Acc, double>, double,
+                                   std::conditional_t<sizeof(Acc) == sizeof(uint64_t), uint64_t, uint32_t>>;
 
 // sum + a * b. Doubles are exact integers, so that a fused multiply-add, where it is fast, gives the same.
 template <typename Unsigned>
@@ -86,7 +77,7 @@ CUDACONV_INLINE inline void with_number(int n, F f, Number<N> = {}) {
 
 template <int kCount, bool kFirst, typename In, typename Out>
 void sum_group(const Tap<In> *taps, Out start, Out *out, int n) {
-  using Unsigned = typename Modular<Out>::type;
+  using Unsigned = Modular<Out>;
   const In *in[kCount];
   Out coefficient[kCount];
   for (int k = 0; k < kCount; k++) {
@@ -124,7 +115,7 @@ void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
 
 template <typename Sum>
 void shift_rounded_sums(const Sum *in, int shift, Sum *out, int n) {
-  using Unsigned = typename Modular<Sum>::type;
+  using Unsigned = Modular<Sum>;
   const Unsigned half = Unsigned{1} << (shift - 1);
   for_blocks(n,
              [=](int s) CUDACONV_INLINE { out[s] = static_cast<Sum>(static_cast<Unsigned>(in[s]) + half) >> shift; });
@@ -184,7 +175,7 @@ void slide_sums(const T *enters, const T *leaves, Acc *sums, int n) {
 
 template <int kCount, typename Out>
 void add_group(const uint16_t *const *rows, Out start, Out coefficient, Out *out, int n) {
-  using Unsigned = typename Modular<Out>::type;
+  using Unsigned = Modular<Out>;
   const uint16_t *in[kCount];
   for (int k = 0; k < kCount; k++) in[k] = rows[k];
   for_blocks(n, [=](int s) CUDACONV_INLINE {
@@ -213,7 +204,7 @@ void scan_sums(const In *in, int channels, Acc *out, int n) {
       [=](auto number) {
         constexpr int kChannels = decltype(number)::value;
         Acc sum[kChannels] = {};
-        using Unsigned = typename Modular<Acc>::type;
+        using Unsigned = Modular<Acc>;
         for (int begin = 0; begin < n + kChannels; begin += kScanPixels * kChannels)
           for (int s = begin; s < begin + kScanPixels * kChannels; s += kChannels)
             for (int c = 0; c < kChannels; c++) {
@@ -464,38 +455,30 @@ CUDACONV_INLINE inline void for_pixels(int n, Body body) {
   for (int s = whole; s < n; s++) body(s);
 }
 
-template <typename T>
-void split_pixels(const T *in, int channels, T *const *out, int n) {
-  T *const a = out[0], *const b = out[1], *const c = out[2], *const d = out[3];
-  if (channels == 3)
-    return for_pixels(n, [=](int s) CUDACONV_INLINE {
-      a[s] = in[3 * s];
-      b[s] = in[3 * s + 1];
-      c[s] = in[3 * s + 2];
-    });
+template <int kChannels, typename T>
+void split_pixels(const T *in, T *const *out, int n) {
+  T *to[kChannels];
+  for (int c = 0; c < kChannels; c++) to[c] = out[c];
   for_pixels(n, [=](int s) CUDACONV_INLINE {
-    a[s] = in[4 * s];
-    b[s] = in[4 * s + 1];
-    c[s] = in[4 * s + 2];
-    d[s] = in[4 * s + 3];
+    for (int c = 0; c < kChannels; c++) to[c][s] = in[kChannels * s + c];
   });
 }
+template <typename T>
+void split_pixels(const T *in, int channels, T *const *out, int n) {
+  channels == 3 ? split_pixels<3>(in, out, n) : split_pixels<4>(in, out, n);
+}
 
+template <int kChannels, typename T>
+void join_pixels(const T *const *in, T *out, int n) {
+  const T *from[kChannels];
+  for (int c = 0; c < kChannels; c++) from[c] = in[c];
+  for_pixels(n, [=](int s) CUDACONV_INLINE {
+    for (int c = 0; c < kChannels; c++) out[kChannels * s + c] = from[c][s];
+  });
+}
 template <typename T>
 void join_pixels(const T *const *in, int channels, T *out, int n) {
-  const T *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
-  if (channels == 3)
-    return for_pixels(n, [=](int s) CUDACONV_INLINE {
-      out[3 * s] = a[s];
-      out[3 * s + 1] = b[s];
-      out[3 * s + 2] = c[s];
-    });
-  for_pixels(n, [=](int s) CUDACONV_INLINE {
-    out[4 * s] = a[s];
-    out[4 * s + 1] = b[s];
-    out[4 * s + 2] = c[s];
-    out[4 * s + 3] = d[s];
-  });
+  channels == 3 ? join_pixels<3>(in, out, n) : join_pixels<4>(in, out, n);
 }
 
 inline uint16_t swapped(uint16_t v) {
