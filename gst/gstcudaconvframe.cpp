@@ -294,18 +294,10 @@ Ref<GstBuffer> copy_rectangle(GstBuffer *buffer, const GstVideoInfo &info, const
 
   GstMapInfo target;
   if (!gst_buffer_map(copy.get(), &target, GST_MAP_WRITE)) throw std::bad_alloc();
-  const PlaneView &from = source.view().plane[0];
-  for (int p = 0; p < layout.planes; p++) {
-    const PlaneLayout &plane = layout.plane[p];
-    const int bytes = plane.bytes_per_container(), step = plane.step * bytes;
-    for (int y = 0; y < plane.height; y++) {
-      guint8 *to = target.data + gsize(y) * GST_VIDEO_INFO_PLANE_STRIDE(&info, 0) + plane.first * bytes;
-      const guint8 *at = from.data + y * from.pitch + plane.first * bytes + (plane.sub_x ? 0 : step);
-      for (int x = 0; x < plane.width; x++, to += step, at += step)
-        for (int c = 0; c < plane.channels; c++)
-          std::memcpy(to + plane.channel[c].offset * bytes, at + plane.channel[c].offset * bytes, bytes);
-    }
-  }
+  FrameView to;
+  to.plane[0] = {target.data, GST_VIDEO_INFO_PLANE_STRIDE(&info, 0)};
+  for (int p = 0; p < layout.planes; p++)
+    copy_columns(layout.plane[p], {source.view(), layout.plane[p].sub_x == 0, 1}, {to, 0, 1});
   gst_buffer_unmap(copy.get(), &target);
   return copy;
 }

@@ -98,13 +98,9 @@ void copy_units(size_t bytes, const uint8_t *from, size_t from_step, uint8_t *to
   }
 }
 
-// Copies the pixels of a plane from columns first, first + step, ... of `from` to columns of `to`.
-struct Columns {
-  const FrameView &frame;
-  int first, step;
-};
+}  // namespace
 
-void copy_plane(const PlaneLayout &plane, const Columns &from, const Columns &to) {
+void copy_columns(const PlaneLayout &plane, const Columns &from, const Columns &to) {
   const size_t container = plane.bytes_per_container(), pixel = plane.step * container;
   const bool words = plane.container == Container::Packed32;
   const bool whole = words || plane.dense();  // all channels of a pixel are next to each other
@@ -116,8 +112,6 @@ void copy_plane(const PlaneLayout &plane, const Columns &from, const Columns &to
                  target.data + y * target.pitch + at + to.first * pixel, to.step * pixel, plane.width);
     }
 }
-
-}  // namespace
 
 ColumnView::Memory ColumnView::allocate(const FrameLayout &layout) {
   Memory result;
@@ -133,11 +127,11 @@ ColumnView::Memory ColumnView::allocate(const FrameLayout &layout) {
 ColumnView::ColumnView(const FrameLayout &layout, int first, const FrameView &frame, bool in_place)
     : layout_(layout), first_(first), source_(allocate(layout)) {
   if (!in_place) target_ = allocate(layout);
-  for (int p = 0; p < layout.planes; p++) copy_plane(layout.plane[p], {frame, first, 2}, {source_.view, 0, 1});
+  for (int p = 0; p < layout.planes; p++) copy_columns(layout.plane[p], {frame, first, 2}, {source_.view, 0, 1});
 }
 
 void ColumnView::put(const FrameView &frame) const {
-  for (int p = 0; p < layout_.planes; p++) copy_plane(layout_.plane[p], {target(), 0, 1}, {frame, first_, 2});
+  for (int p = 0; p < layout_.planes; p++) copy_columns(layout_.plane[p], {target(), 0, 1}, {frame, first_, 2});
 }
 
 }  // namespace cudaconv::gst

@@ -33,6 +33,14 @@ std::vector<GstVideoRectangle> halves_of(const GstVideoInfo &info, const FrameLa
 // The last columns of a view may have no chroma.
 FrameLayout columns_of(const FrameLayout &whole, int first);
 
+// Columns first, first + step, ... of a frame.
+struct Columns {
+  const FrameView &frame;
+  int first, step;
+};
+// Copies the pixels of a plane from columns of one frame to columns of another one.
+void copy_columns(const PlaneLayout &plane, const Columns &from, const Columns &to);
+
 // A view of a column-interleaved frame in memory of its own, since backends filter neighbouring pixels.
 class ColumnView {
  public:
