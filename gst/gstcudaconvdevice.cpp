@@ -273,7 +273,7 @@ std::unique_ptr<DeviceFinder> DeviceFinder::create() {
 }
 
 const std::vector<const char *> &cuda_memory_formats() {
-  // Never destroyed, like the map of rank_of().
+  // Never destroyed: elements may play while the process exits.
   static const auto &formats =
       *new const std::vector<const char *>(std::begin(kCudaMemoryFormats), std::end(kCudaMemoryFormats));
   return formats;

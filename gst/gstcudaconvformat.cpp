@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "gstcudaconvdevice.h"
@@ -303,18 +301,6 @@ bool exclude(GstStructure *structure, const char *field, const char *text) {
   return some_left;
 }
 
-// The place of a format in kSystemFormats. Each caps query sorts by it, so a map keeps the places. It is never
-// destroyed: elements may play while the process exits.
-size_t rank_of(const char *format) {
-  static const auto &ranks = *new const auto([] {
-    std::unordered_map<std::string_view, size_t> map;
-    for (const char *name : kSystemFormats) map.emplace(name, map.size());
-    return map;
-  }());
-  const auto at = ranks.find(format);
-  return at == ranks.end() ? ranks.size() : at->second;
-}
-
 }  // namespace
 
 bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced,
@@ -429,7 +415,9 @@ GstCaps *with_common_formats_first(GstCaps *caps) {
     std::vector<const char *> names;
     for (guint k = 0; k < gst_value_list_get_size(formats); k++)
       names.push_back(g_value_get_string(gst_value_list_get_value(formats, k)));
-    std::stable_sort(names.begin(), names.end(), [](const char *a, const char *b) { return rank_of(a) < rank_of(b); });
+    auto next = names.begin();
+    for (const char *format : kSystemFormats)  // puts it before all that are not in their place yet
+      next = std::stable_partition(next, names.end(), [&](const char *name) { return !strcmp(name, format); });
     GValue sorted = list_of(names);
     gst_structure_take_value(structure, "format", &sorted);
   }
