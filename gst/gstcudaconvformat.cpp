@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 #include <vector>
 
 #include "gstcudaconvdevice.h"
@@ -35,18 +36,9 @@ constexpr const char *kSystemFormats[] = {
 };
 // clang-format on
 
-// The position of one component: plane; offset and step in bytes; depth and shift in bits. For bit fields `shift` is
-// the lowest bit of the field.
-struct Component {
-  int plane, offset, step, depth, shift;
-};
-
-// A format, for describe_frame().
-struct Samples {
-  int count = 0;
-  Component component[GST_VIDEO_MAX_COMPONENTS];
-  bool little_endian = true;
-  bool bit_fields = false;  // the components are bit fields of a 32-bit word
+// A format as describe_frame() needs it.
+struct Format : GstVideoFormatInfo {
+  bool bit_fields = false;  // the components are bit fields of a 32-bit word, and `shift` is the lowest bit of each
 };
 
 // Corrects the formats whose GstVideoFormatInfo describes them incompletely.
@@ -55,7 +47,7 @@ struct Correction {
   const char *format;  // how their names begin
   // The start of each component: bytes from the start of the pixel, or its lowest bit in a 32-bit word.
   Unit unit;
-  int position[GST_VIDEO_MAX_COMPONENTS];
+  guint position[GST_VIDEO_MAX_COMPONENTS];
 };
 constexpr Correction kCorrections[] = {
     {"P01", Correction::Bytes, {0, 0, 2}},      // P010_10LE, P012_BE and others: Y, and U V
@@ -68,30 +60,26 @@ constexpr Correction kCorrections[] = {
     {"RGB10", Correction::Bits, {0, 10, 20, 30}},
 };
 
-Samples read_format(const GstVideoFormatInfo *finfo) {
-  const auto is_named = [finfo](const char *name) { return !strcmp(finfo->name, name); };
-  Samples s;
-  s.count = static_cast<int>(finfo->n_components);
-  // v216 and Y210 are little endian too, but lack GST_VIDEO_FORMAT_FLAG_LE.
-  s.little_endian = GST_VIDEO_FORMAT_INFO_IS_LE(finfo) || is_named("v216") || is_named("Y210");
-  for (int c = 0; c < s.count; c++)
-    s.component[c] = {static_cast<int>(finfo->plane[c]), static_cast<int>(finfo->poffset[c]), finfo->pixel_stride[c],
-                      static_cast<int>(finfo->depth[c]), static_cast<int>(finfo->shift[c])};
-  const auto *correction = std::find_if(std::begin(kCorrections), std::end(kCorrections),
-                                        [&](const Correction &c) { return g_str_has_prefix(finfo->name, c.format); });
-  if (correction != std::end(kCorrections)) {
-    s.bit_fields = correction->unit == Correction::Bits;
-    for (int c = 0; c < s.count; c++)
-      (s.bit_fields ? s.component[c].shift : s.component[c].offset) = correction->position[c];
+Format read_format(const GstVideoFormatInfo &info) {
+  const auto is_named = [&](const char *name) { return !strcmp(info.name, name); };
+  Format format = {info};
+  // v216 and Y210 are little endian too, but lack the flag.
+  if (is_named("v216") || is_named("Y210"))
+    format.flags = static_cast<GstVideoFormatFlags>(format.flags | GST_VIDEO_FORMAT_FLAG_LE);
+  for (const Correction &correction : kCorrections) {
+    if (!g_str_has_prefix(info.name, correction.format)) continue;
+    format.bit_fields = correction.unit == Correction::Bits;
+    for (guint c = 0; c < info.n_components; c++)
+      (format.bit_fields ? format.shift : format.poffset)[c] = correction.position[c];
   }
   if (is_named("Y210"))
-    for (Component &component : s.component) component.shift = 6;  // the sample is in the high bits of its 16
-  return s;
+    for (guint &shift : format.shift) shift = 6;  // the sample is in the high bits of its 16
+  return format;
 }
 
-Role role_of(const GstVideoFormatInfo *finfo, int component) {
+Role role_of(const Format &format, guint component) {
   if (component == GST_VIDEO_COMP_A) return Role::Alpha;
-  return GST_VIDEO_FORMAT_INFO_IS_YUV(finfo) && component != GST_VIDEO_COMP_Y ? Role::Chroma : Role::Luma;
+  return GST_VIDEO_FORMAT_INFO_IS_YUV(&format) && component != GST_VIDEO_COMP_Y ? Role::Chroma : Role::Luma;
 }
 
 // A colour as the sample value of each component. Padding channels, such as the x of RGBx, have its alpha.
@@ -143,17 +131,16 @@ Color convert_color(const GstVideoInfo &info, guint32 argb) {
 
 // Components in one plane of memory with the same step and subsampling, which make up one plane of a FrameLayout.
 struct Group {
-  std::vector<int> component;
+  std::vector<guint> component;
   bool alone = true;  // no other components are in that plane of memory
 };
 
-Group group_of(int first, const Samples &samples, const GstVideoFormatInfo *finfo) {
+Group group_of(guint first, const Format &format) {
   Group group;
-  const Component &lead = samples.component[first];
-  for (int c = 0; c < samples.count; c++) {
-    const Component &component = samples.component[c];
-    if (component.plane != lead.plane) continue;
-    if (component.step == lead.step && finfo->w_sub[c] == finfo->w_sub[first] && finfo->h_sub[c] == finfo->h_sub[first])
+  const auto of = [&](guint c) { return std::make_tuple(format.pixel_stride[c], format.w_sub[c], format.h_sub[c]); };
+  for (guint c = 0; c < format.n_components; c++) {
+    if (format.plane[c] != format.plane[first]) continue;
+    if (of(c) == of(first))
       group.component.push_back(c);
     else
       group.alone = false;
@@ -163,30 +150,29 @@ Group group_of(int first, const Samples &samples, const GstVideoFormatInfo *finf
 
 // Fills in channels, step and container of `plane` for the components of `group`. False where no PlaneLayout expresses
 // them.
-bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFormatInfo *finfo, const Color &border,
-                    const Color &fill, PlaneLayout *plane) {
-  const Component &lead = samples.component[group.component[0]];
-  if (samples.bit_fields)
+bool describe_pixel(const Group &group, const Format &format, const Color &border, const Color &fill,
+                    PlaneLayout *plane) {
+  const guint lead = group.component[0];
+  if (format.bit_fields)
     plane->container = Container::Packed32;
-  else if (lead.depth + lead.shift <= 8)
+  else if (format.depth[lead] + format.shift[lead] <= 8)
     plane->container = Container::U8;
   else
-    plane->container = samples.little_endian ? Container::U16 : Container::U16BE;
-  const int bytes = plane->bytes_per_container();
-  if (lead.step <= 0 || lead.step % bytes) return false;
-  plane->step = lead.step / bytes;
+    plane->container = GST_VIDEO_FORMAT_INFO_IS_LE(&format) ? Container::U16 : Container::U16BE;
+  const int bytes = plane->bytes_per_container(), stride = format.pixel_stride[lead];
+  if (stride <= 0 || stride % bytes) return false;
+  plane->step = stride / bytes;
 
   struct Sample {
     int position, component;  // position in bits of the word or in containers; component -1: padding
   };
   std::vector<Sample> pixel;
-  for (int c : group.component) {
-    const Component &component = samples.component[c];
-    if (!samples.bit_fields && (component.offset % bytes || component.depth + component.shift > 8 * bytes))
-      return false;
-    pixel.push_back({samples.bit_fields ? component.shift : component.offset / bytes, c});
+  for (const guint c : group.component) {
+    const auto offset = static_cast<int>(format.poffset[c]), shift = static_cast<int>(format.shift[c]);
+    if (!format.bit_fields && (offset % bytes || static_cast<int>(format.depth[c]) + shift > 8 * bytes)) return false;
+    pixel.push_back({format.bit_fields ? shift : offset / bytes, static_cast<int>(c)});
   }
-  if (group.alone && !samples.bit_fields)
+  if (group.alone && !format.bit_fields)
     for (int position = 0; position < plane->step; position++)
       if (std::none_of(pixel.begin(), pixel.end(), [&](const Sample &s) { return s.position == position; }))
         pixel.push_back({position, -1});
@@ -196,7 +182,7 @@ bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFo
   if (pixel.size() > kMaxChannels) return false;
 
   plane->channels = static_cast<int>(pixel.size());
-  plane->first = samples.bit_fields ? 0 : pixel[0].position;
+  plane->first = format.bit_fields ? 0 : pixel[0].position;
   for (int i = 0; i < plane->channels; i++) {
     const int c = pixel[i].component;
     ChannelLayout &channel = plane->channel[i];
@@ -207,9 +193,9 @@ bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFo
       plane->fill_value[i] = static_cast<uint16_t>(bytes == 1 ? fill.alpha : 257 * fill.alpha);
       continue;
     }
-    channel.role = role_of(finfo, c);
-    channel.depth = static_cast<uint8_t>(samples.component[c].depth);
-    channel.shift = static_cast<uint8_t>(samples.bit_fields ? 0 : samples.component[c].shift);
+    channel.role = role_of(format, static_cast<guint>(c));
+    channel.depth = static_cast<uint8_t>(format.depth[c]);
+    channel.shift = static_cast<uint8_t>(format.bit_fields ? 0 : format.shift[c]);
     plane->border_value[i] = static_cast<uint16_t>(border.value[c]);
     plane->fill_value[i] = static_cast<uint16_t>(fill.value[c]);
   }
@@ -309,16 +295,16 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
   if (GST_VIDEO_FORMAT_INFO_IS_COMPLEX(finfo) || GST_VIDEO_FORMAT_INFO_IS_TILED(finfo) ||
       GST_VIDEO_FORMAT_INFO_HAS_PALETTE(finfo))
     return false;
-  const Samples samples = read_format(finfo);
+  const Format format = read_format(*finfo);
   const Color border = convert_color(info, border_color), fill = convert_color(info, fill_color);
 
   *layout = FrameLayout();
   layout->interlaced = interlaced;
   bool described[GST_VIDEO_MAX_COMPONENTS] = {};
-  for (int first = 0; first < samples.count; first++) {
+  for (guint first = 0; first < format.n_components; first++) {
     if (described[first]) continue;
-    const Group group = group_of(first, samples, finfo);
-    for (int c : group.component) described[c] = true;
+    const Group group = group_of(first, format);
+    for (const guint c : group.component) described[c] = true;
 
     if (layout->planes == kMaxPlanes) return false;
     PlaneLayout &plane = layout->plane[layout->planes++];
@@ -326,8 +312,8 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
     plane.height = rows_of(info, first, interlaced);
     plane.sub_x = static_cast<int>(GST_VIDEO_FORMAT_INFO_W_SUB(finfo, first));
     plane.sub_y = static_cast<int>(GST_VIDEO_FORMAT_INFO_H_SUB(finfo, first));
-    plane.memory_plane = samples.component[first].plane;
-    if (!describe_pixel(group, samples, finfo, border, fill, &plane)) return false;
+    plane.memory_plane = static_cast<int>(format.plane[first]);
+    if (!describe_pixel(group, format, border, fill, &plane)) return false;
   }
   return layout->planes > 0;
 }
