@@ -2,7 +2,7 @@
 #include "gstcudaconvroimetas.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
@@ -25,23 +25,22 @@ std::string printable(const std::string &text) {
   return result;
 }
 
-// Adds the regions of a roihold that are wanted.
-void add_held(const RoiList &held, const TypeFilter &types, RoiTypeCounts *counts, RoiList *list) {
-  for (const DetectedRegion &region : held.region) {
-    if (!types.wants(region)) continue;
-    (*counts)[type_of(region)]++;
-    list->region.push_back(region);
-  }
-  for (const auto &mask : held.mask) {
-    if (!types.wants(*mask)) continue;
-    (*counts)[type_of(*mask)]++;
-    list->mask.push_back(mask);
-  }
+// Adds the regions of a roihold that are wanted. A region that was joined of several types always is.
+void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
+  const auto takes = [&](const Detected &found) {
+    if (found.labels) return wanted.take(*found.labels);
+    wanted.count({});
+    return true;
+  };
+  std::copy_if(held.region.begin(), held.region.end(), std::back_inserter(list->region), takes);
+  std::copy_if(held.mask.begin(), held.mask.end(), std::back_inserter(list->mask),
+               [&](const auto &mask) { return takes(*mask); });
   list->everywhere |= held.everywhere;
 }
 
-// Adds the regions in other metas that are wanted. `trouble`: see add_analytics().
-void add_metas(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+// Adds the regions in a buffer's metas that are wanted. `trouble`: see add_analytics().
+void add_regions(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  if (const RoiList *held = get_held_regions(buffer)) return add_held(*held, wanted, list);
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     auto *roi = reinterpret_cast<GstVideoRegionOfInterestMeta *>(meta);
@@ -110,13 +109,9 @@ void add_whole_frame(GstBuffer *buffer, FrameSize frame) {
 RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts) {
   RoiList list;
   std::string trouble;
-  if (const RoiList *held = get_held_regions(buffer)) {
-    add_held(*held, types, counts, &list);
-  } else {
-    const auto wanted = [&](const Labels &labels) { return types.wants(labels); };
-    const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
-    add_metas(buffer, {types.names_some(), wanted, count}, &list, &trouble);
-  }
+  const auto wants = [&](const Labels &labels) { return types.wants(labels); };
+  const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
+  add_regions(buffer, {types.names_some(), wants, count}, &list, &trouble);
   messages_.warn_once("metas", trouble);
   return list;
 }
@@ -158,12 +153,7 @@ void RoiMetaReader::watch(GstBuffer *buffer, const TypeFilter &types, bool some,
   };
   RoiList none;
   std::string trouble;
-  if (const RoiList *held = get_held_regions(buffer)) {
-    for (const DetectedRegion &region : held->region) see(region.labels ? *region.labels : Labels());
-    for (const auto &mask : held->mask) see(mask->labels ? *mask->labels : Labels());
-  } else {
-    add_metas(buffer, {true, see, [](const Labels &) {}}, &none, &trouble);
-  }
+  add_regions(buffer, {true, see, [](const Labels &) {}}, &none, &trouble);
   if (!carries_some) return;
   if (!first_ || now < *first_) first_ = now;
   if (static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND) warn();

@@ -21,8 +21,6 @@ class TypeFilter {
   // Whether it selects a detection with these labels. The text cannot name a label with commas as a whole: one of its
   // parts selects it, and only all of them exclude it.
   bool wants(const Labels &labels) const;
-  // Also a region that was joined of several types.
-  bool wants(const Detected &found) const { return !found.labels || wants(*found.labels); }
   // Whether it names types that count, rather than types that do not.
   bool names_some() const { return !only_.empty(); }
 
