@@ -164,23 +164,20 @@ void HoldQueue::look_again() {
   }
 }
 
-std::string HoldQueue::types() const {
-  std::lock_guard<std::mutex> guard(lock_);
-  return settings_.types;
-}
-
 GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
   FrameRegions located;
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    if (pads_.flushing()) return GST_FLOW_FLUSHING;
-    if (!regions_.info()) return GST_FLOW_NOT_NEGOTIATED;
-    located = regions_.locate(frame.get());
-  }
   try {
+    TypeFilter types;
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      if (pads_.flushing()) return GST_FLOW_FLUSHING;
+      if (!regions_.info()) return GST_FLOW_NOT_NEGOTIATED;
+      located = regions_.locate(frame.get());
+      types = TypeFilter(settings_.types);
+    }
     std::list<Item> place(1);  // in items_, allocated before anything changes
     RoiTypeCounts counts;
-    RoiList found = metas_.read(frame.get(), TypeFilter(types()), regions_.playing_time(located.at.time), &counts);
+    RoiList found = metas_.read(frame.get(), types, regions_.playing_time(located.at.time), &counts);
     std::unique_lock<std::mutex> guard(lock_);
     place.front().regions = located;
     regions_.add(&place.front().regions, std::move(found), settings_, times_waiting());
@@ -221,24 +218,25 @@ void HoldQueue::add(std::list<Item> &&place) {
   changed_.notify_all();
 }
 
-// Upstream's thread waits until what may leave has left. Returns false where it was interrupted, even if the element
-// runs again. Call with lock_ held.
-bool HoldQueue::wait_until_left(std::unique_lock<std::mutex> &guard) {
+// Upstream's thread waits until the task is `done`. Returns false where it was interrupted, even if the element runs
+// again. Call with lock_ held.
+template <typename Done>
+bool HoldQueue::wait_until(std::unique_lock<std::mutex> &guard, const Done &done) {
   const guint before = pads_.interruptions;
-  changed_.wait(guard, [&] {
-    return pads_.flushing() || pads_.interruptions != before ||
-           (!pushes_ && (sent_.flow != GST_FLOW_OK || !first_leaves()));
-  });
-  return !pads_.flushing() && pads_.interruptions == before;
+  const auto is_interrupted = [&] { return pads_.flushing() || pads_.interruptions != before; };
+  changed_.wait(guard, [&] { return is_interrupted() || (!pushes_ && done()); });
+  return !is_interrupted();
 }
 
-// Has all leave that waits, and waits for that. Returns false where that was interrupted. Call with lock_ held.
+// Waits until what may leave has left. Call with lock_ held.
+bool HoldQueue::wait_until_left(std::unique_lock<std::mutex> &guard) {
+  return wait_until(guard, [&] { return sent_.flow != GST_FLOW_OK || !first_leaves(); });
+}
+
+// Has all leave that waits, and waits for that. Call with lock_ held.
 bool HoldQueue::let_all_go(std::unique_lock<std::mutex> &guard) {
-  const guint before = pads_.interruptions;
   end_all();
-  changed_.wait(guard,
-                [&] { return pads_.flushing() || pads_.interruptions != before || (items_.empty() && !pushes_); });
-  return !pads_.flushing() && pads_.interruptions == before;
+  return wait_until(guard, [&] { return items_.empty(); });
 }
 
 // Has all frames leave that wait. Call with lock_ held.

@@ -49,7 +49,7 @@ class HoldQueue {
       : element_(element),
         properties_(properties),
         messages_(messages),
-        pads_(sinkpad, srcpad),
+        pads_{sinkpad, srcpad},
         metas_(messages, "types"),
         upstream_(element) {}
 
@@ -85,13 +85,11 @@ class HoldQueue {
     bool lost = false;   // frames were dropped between the one before and this one
   };
   struct Pads {
-    Pads(GstPad *sinkpad, GstPad *srcpad) : sink(sinkpad), source(srcpad) {}
-
     GstPad *const sink, *const source;
     bool sink_is_active = false, source_is_active = false;
     bool flushes = false;
     guint interruptions = 0;  // flushes and pads that were deactivated
-    std::thread::id task;     // of the source pad, while it runs
+    std::thread::id task{};   // of the source pad, while it runs
 
     bool flushing() const { return !source_is_active || !sink_is_active || flushes; }
   };
@@ -104,7 +102,6 @@ class HoldQueue {
     bool lost_before = false;          // frames were dropped since the last one that was added
   };
 
-  std::string types() const;
   RoiHistory::Span times_waiting() const;
   void look_again();
   void add(std::list<Item> &&place);
@@ -124,6 +121,8 @@ class HoldQueue {
   static void run(gpointer queue);
   void loop();
   bool wait_for_first(std::unique_lock<std::mutex> &guard);
+  template <typename Done>
+  bool wait_until(std::unique_lock<std::mutex> &guard, const Done &done);
   bool wait_until_left(std::unique_lock<std::mutex> &guard);
   bool let_all_go(std::unique_lock<std::mutex> &guard);
   void send_frame(std::unique_lock<std::mutex> &guard, Item &item);
