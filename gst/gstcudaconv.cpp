@@ -70,8 +70,7 @@
  * ![a face, and the mosaic in its place](pictures/privacy.png)
  */
 
-#include "gstcudaconv.h"
-
+#include <gst/base/gstbasetransform.h>
 #include <gst/video/video.h>
 
 #include <algorithm>
@@ -84,7 +83,6 @@
 #include "gstcudaconvmetas.h"
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvpath.h"
-#include "gstcudaconvpresets.h"
 #include "gstcudaconvproperties.h"
 #include "gstcudaconvregionfinder.h"
 #include "gstcudaconvsegment.h"
@@ -118,6 +116,8 @@ struct _GstCudaConv {
   GstCudaConvPrivate *priv;
 };
 
+#define GST_TYPE_CUDA_CONV (gst_cuda_conv_get_type())
+G_DECLARE_FINAL_TYPE(GstCudaConv, gst_cuda_conv, GST, CUDA_CONV, GstBaseTransform)
 #define gst_cuda_conv_parent_class parent_class
 G_DEFINE_TYPE_WITH_CODE(GstCudaConv, gst_cuda_conv, GST_TYPE_BASE_TRANSFORM,
                         G_IMPLEMENT_INTERFACE(GST_TYPE_PRESET, init_presets))

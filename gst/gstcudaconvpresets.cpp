@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-//
-#include "gstcudaconvpresets.h"
-
+// GstPreset of the elements.
 #include <cstring>
+
+#include "gstcudaconvpropertytable.h"
 
 namespace cudaconv::gst {
 

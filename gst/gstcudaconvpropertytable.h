@@ -173,6 +173,9 @@ void install_properties(GObjectClass *klass, const PropertyTable<Values> &table,
                                   g_param_spec_boxed("stats", "Statistics", text, GST_TYPE_STRUCTURE, flags));
 }
 
+// Sets the functions of GstPreset, the element's interface.
+void init_presets(gpointer iface, gpointer);
+
 // The values of one element's properties but "stats". Changes are staged, and published together at the end of a
 // g_object_set(). So no frame meets a part of one call's changes. Any thread may call.
 template <typename Values>

@@ -30,14 +30,11 @@
  * Hides faces, also in the half second before and after a detection.
  */
 
-#include "gstroihold.h"
-
 #include <gst/video/video.h>
 
 #include "gstcudaconvanalytics.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
-#include "gstcudaconvpresets.h"
 #include "gstcudaconvpropertytable.h"
 #include "gstroiholdqueue.h"
 
@@ -144,6 +141,8 @@ struct _GstRoiHold {
   GstRoiHoldPrivate *priv;
 };
 
+#define GST_TYPE_ROI_HOLD (gst_roi_hold_get_type())
+G_DECLARE_FINAL_TYPE(GstRoiHold, gst_roi_hold, GST, ROI_HOLD, GstElement)
 #define gst_roi_hold_parent_class parent_class
 G_DEFINE_TYPE_WITH_CODE(GstRoiHold, gst_roi_hold, GST_TYPE_ELEMENT,
                         G_IMPLEMENT_INTERFACE(GST_TYPE_PRESET, init_presets))

@@ -3,10 +3,11 @@
 // The plugin's entry point: registers the elements.
 #include <gst/gst.h>
 
-#include "gstcudaconv.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvmessages.h"
-#include "gstroihold.h"
+
+GST_ELEMENT_REGISTER_DECLARE(cudaconv)
+GST_ELEMENT_REGISTER_DECLARE(roihold)
 
 static gboolean plugin_init(GstPlugin *plugin) {
   // GStreamer inspects the plugin again when the CUDA driver is installed or removed, since init_cuda() adds a warning

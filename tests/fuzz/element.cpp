@@ -13,11 +13,12 @@
 #include <vector>
 
 #include "bytes.h"
-#include "gstcudaconv.h"
 #include "gstcudaconvformat.h"
 #include "layouts.h"
 
 using namespace cudaconv;
+
+GST_ELEMENT_REGISTER_DECLARE(cudaconv)
 
 namespace {
 
