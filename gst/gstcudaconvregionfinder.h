@@ -11,7 +11,6 @@
 #include <optional>
 #include <vector>
 
-#include "gstcudaconvroicounts.h"
 #include "gstcudaconvroimetas.h"
 #include "gstcudaconvstream.h"
 

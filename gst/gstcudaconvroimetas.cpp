@@ -2,6 +2,7 @@
 #include "gstcudaconvroimetas.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -54,6 +55,19 @@ void add_regions(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, s
   add_analytics(buffer, wanted, list, trouble);
 }
 
+constexpr size_t kMostTypes = 100;
+constexpr const char *kOtherTypes = "other";
+
+// A field name for a type, with which GStreamer can read the structure back from text.
+std::string field_of(const std::string &type) {
+  if (type.empty()) return "_";
+  std::string name = type;
+  const bool readable = g_utf8_validate(type.c_str(), -1, nullptr);
+  for (char &c : name)
+    if (!g_ascii_isalnum(c) && !std::strchr("_-+/:.", c) && !(readable && (c & 0x80))) c = '_';
+  return name;
+}
+
 }  // namespace
 
 FrameSize frame_size(const GstVideoInfo &info) {
@@ -104,6 +118,22 @@ void add_whole_frame(GstBuffer *buffer, FrameSize frame) {
   const Region all = {0, 0, frame.width, frame.height};
   if (auto *meta = add_roi_meta(buffer, g_quark_from_static_string(kWholeFrame), all))
     gst_video_region_of_interest_meta_add_param(meta, gst_structure_new_empty(kWholeFrame));
+}
+
+void RoiCounts::add(guint64 regions, const RoiTypeCounts &types, const RoiCounts &like) {
+  regions_ += regions;
+  for (const auto &[type, count] : types) {
+    std::string field = field_of(type);
+    if (like.types_.size() >= kMostTypes && !like.types_.count(field)) field = kOtherTypes;
+    types_[field] += count;
+  }
+}
+
+void RoiCounts::write(GstStructure *structure) const {
+  g_autoptr(GstStructure) types = gst_structure_new_empty("types");
+  for (const auto &[type, count] : types_) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, count, nullptr);
+  gst_structure_set(structure, "regions", G_TYPE_UINT64, regions_, "regions-by-type", GST_TYPE_STRUCTURE, types,
+                    nullptr);
 }
 
 RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts) {

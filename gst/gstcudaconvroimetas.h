@@ -42,6 +42,23 @@ void add_whole_frame(GstBuffer *buffer, FrameSize frame);
 // How many regions of each type or label came.
 using RoiTypeCounts = std::map<std::string, guint64>;
 
+// Counts of regions by type, for the properties "stats". Not locked.
+class RoiCounts {
+ public:
+  // Adds the regions that came with a frame. Labels may carry the number of an object, so that new ones come for ever:
+  // beyond a hundred types of `like`, further ones count as "other".
+  void add(guint64 regions, const RoiTypeCounts &types, const RoiCounts &like);
+  void add(guint64 regions, const RoiTypeCounts &types) { add(regions, types, *this); }
+
+  // Sets the fields "regions" and "regions-by-type". Type names become field names that GStreamer can read back from
+  // text.
+  void write(GstStructure *structure) const;
+
+ private:
+  guint64 regions_ = 0;
+  RoiTypeCounts types_;
+};
+
 // Reads the regions in the metas of frames. Leaves a warning where a meta cannot be read, and where the selected types
 // match no region. One thread at a time.
 class RoiMetaReader {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "gstcudaconvroicounts.h"
+#include "gstcudaconvroimetas.h"
 
 namespace cudaconv::gst {
 
