@@ -243,11 +243,11 @@ void Properties::install(GObjectClass *klass, const char *stats) {
 }
 
 std::vector<std::string> properties_that_are_set(const Settings &settings) {
-  Configuration configuration;
+  Configuration configuration, defaults;
   configuration.settings = settings;
   std::vector<std::string> names;
   for (const auto &property : kProperties)
-    if (property.is_set(configuration)) names.push_back(property.name);
+    if (property.copy(configuration, defaults)) names.push_back(property.name);
   return names;
 }
 

@@ -38,7 +38,6 @@ struct Property : PropertyText {
   void (*set)(const PropertyText &, Values &, const GValue *);
   bool (*copy)(const Values &, Values &);  // returns whether the value changes
   void (*get)(const Values &, GValue *);
-  bool (*is_set)(const Values &);  // whether the value differs from the default
 };
 
 template <typename Values>
@@ -134,8 +133,7 @@ constexpr Property<Values> property(const char *name, const char *nick, const ch
             const T before = std::exchange(member<kPath...>(to), member<kPath...>(from));
             return member<kPath...>(to) != before;
           },
-          [](const Values &from, GValue *value) { write<T>(member<kPath...>(from), value); },
-          [](const Values &of) { return member<kPath...>(of) != member<kPath...>(kDefaults<Values>); }};
+          [](const Values &from, GValue *value) { write<T>(member<kPath...>(from), value); }};
 }
 
 // An enumeration, with the table of its values.

@@ -12,7 +12,7 @@
 
 #include "gstcudaconvengine.h"
 #include "gstcudaconvframe.h"
-#include "gstcudaconvsettings.h"
+#include "gstcudaconvproperties.h"
 #include "gstcudaconvstereo.h"
 
 namespace cudaconv::gst {
