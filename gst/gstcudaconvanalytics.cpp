@@ -62,10 +62,6 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &, RoiList *list, std::
       list, trouble);
 }
 
-std::vector<LabelledRegion> rectangles_of(const GstMeta *, FrameSize) {
-  return {};
-}
-
 #else
 
 namespace {
@@ -536,28 +532,6 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list,
     for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY,
              [&](const Mtd &mtd) { add_mtd(mtd, replaced, wanted, list, trouble); });
   }
-}
-
-std::vector<LabelledRegion> rectangles_of(const GstMeta *meta, FrameSize frame) {
-  std::vector<LabelledRegion> found;
-  auto *const relations = reinterpret_cast<GstAnalyticsRelationMeta *>(const_cast<GstMeta *>(meta));
-  for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](const Mtd &mtd) {
-    const GstAnalyticsMtdType type = gst_analytics_mtd_get_mtd_type(&mtd);
-    const gchar *const name = gst_analytics_mtd_type_get_name(type);
-    if (type == GST_ANALYTICS_MTD_TYPE_ANY || is_about_others(mtd, name ? name : "")) return;
-    Labels labels = own_labels(mtd), detected = detected_labels(mtd);
-    labels.insert(labels.end(), detected.begin(), detected.end());
-    Region region = {0, 0, frame.width, frame.height};
-    if (type == gst_analytics_od_mtd_get_mtd_type()) {
-      if (!locate(mtd, &region)) return;
-      region = rescaled(region, frame, frame);
-    }
-#ifdef CUDACONV_ANALYTICS_MASKS
-    if (type == gst_analytics_segmentation_mtd_get_mtd_type()) mask_of(mtd, &region);
-#endif
-    found.push_back({labels.empty() ? "" : labels.front(), region});
-  });
-  return found;
 }
 
 #endif

@@ -10,7 +10,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "regions/shapes.h"
 
@@ -57,13 +56,5 @@ GType analytics_meta_api();
 // All of the frame becomes a region where there is anything else, such as tensors that nothing has decoded. `trouble`
 // then receives a sentence for the user.
 void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble);
-
-struct LabelledRegion {
-  std::string label;
-  Region region;  // upright
-};
-// The rectangles around all that a GstAnalyticsRelationMeta finds in a frame of this size; all of the frame for what
-// this build cannot read.
-std::vector<LabelledRegion> rectangles_of(const GstMeta *meta, FrameSize frame);
 
 }  // namespace cudaconv::gst

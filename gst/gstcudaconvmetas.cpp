@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvmetas.h"
 
+#include <string>
+#include <utility>
+
 #include "gstcudaconvanalytics.h"
 #include "gstcudaconvroimetas.h"
 #include "gstroiholdmeta.h"
@@ -61,14 +64,14 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   if (!meta->info->transform_func(output, const_cast<GstMeta *>(meta), input,
                                   gst_video_meta_transform_matrix_get_quark(), &transform))
     return false;
+  const Pixel off = chroma_shift(place, info);
+  if (off.x == 0 && off.y == 0) return true;  // the moved meta covers all samples
 #endif
-  for (const LabelledRegion &found : rectangles_of(meta, place.frame)) {
-    const Region region = in_picture(found.region, place, info);
-#if GST_CHECK_VERSION(1, 28, 0)
-    if (region == moved(found.region, Pixel{} - place.corner)) continue;  // the moved meta has it
-#endif
-    add_roi_meta(output, g_quark_from_string(found.label.c_str()), region);
-  }
+  if (meta != gst_buffer_get_meta(input, api)) return true;  // the first one stands for all
+  RoiList found;
+  std::string trouble;  // the reader of the input's regions says it
+  add_analytics(input, {false, [](const Labels &) { return true; }, [](const Labels &) {}}, &found, &trouble);
+  add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture);
   return true;
 }
 

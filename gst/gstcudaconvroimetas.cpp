@@ -86,16 +86,21 @@ PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info) {
   return {{static_cast<int>(meta->width), static_cast<int>(meta->height)}, picture, {crop->x, crop->y}};
 }
 
-RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info) {
+Pixel chroma_shift(const PicturePlace &place, const GstVideoInfo &info) {
   const GstVideoMultiviewMode views = GST_VIDEO_INFO_MULTIVIEW_MODE(&info);
   const bool columns = views == GST_VIDEO_MULTIVIEW_MODE_COLUMN_INTERLEAVED,
              rows = views == GST_VIDEO_MULTIVIEW_MODE_ROW_INTERLEAVED || GST_VIDEO_INFO_IS_INTERLACED(&info);
-  Pixel off;  // how far subsampled samples are off their pixels
+  Pixel off;
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
     const guint across = GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c), down = GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c);
     if (across) off.x = std::max(off.x, place.corner.x % (int64_t{columns ? 2 : 1} << across));
     if (down) off.y = std::max(off.y, place.corner.y % (int64_t{rows ? 2 : 1} << down));
   }
+  return off;
+}
+
+RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info) {
+  const Pixel off = chroma_shift(place, info);
   return widened(moved(std::move(regions), Pixel{} - place.corner), off, place.picture);
 }
 
@@ -114,10 +119,17 @@ GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const
                                                          static_cast<guint>(height));
 }
 
-void add_whole_frame(GstBuffer *buffer, FrameSize frame) {
+void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame) {
+  const auto add = [&](const Detected &found, const Region &region) {
+    const std::string type = type_of(found);
+    auto *meta = add_roi_meta(buffer, type.empty() ? 0 : g_quark_from_string(type.c_str()), region);
+    if (meta) meta->id = static_cast<gint>(found.id);
+  };
   const Region all = {0, 0, frame.width, frame.height};
-  if (auto *meta = add_roi_meta(buffer, g_quark_from_static_string(kWholeFrame), all))
-    gst_video_region_of_interest_meta_add_param(meta, gst_structure_new_empty(kWholeFrame));
+  auto *const whole = regions.everywhere ? add_roi_meta(buffer, g_quark_from_static_string(kWholeFrame), all) : nullptr;
+  if (whole) gst_video_region_of_interest_meta_add_param(whole, gst_structure_new_empty(kWholeFrame));
+  for (size_t i = first_region; i < regions.region.size(); i++) add(regions.region[i], regions.region[i].region);
+  for (size_t i = first_mask; i < regions.mask.size(); i++) add(*regions.mask[i], regions.mask[i]->mask.box);
 }
 
 void RoiCounts::add(guint64 regions, const RoiTypeCounts &types, const RoiCounts &like) {

@@ -23,8 +23,10 @@ FrameSize frame_size(const GstVideoInfo &info);
 // Where the picture of a buffer is: by its GstVideoCropMeta, else the whole frame.
 PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info);
 
-// Regions of the whole frame, in pixels of the picture. At odd corners the picture has its subsampled samples up to
-// some pixels to the right of the pixels that they are made of, and below: regions cover both.
+// At odd corners the picture has its subsampled samples up to some pixels to the right of the pixels that they are made
+// of, and below. Returns how many.
+Pixel chroma_shift(const PicturePlace &place, const GstVideoInfo &info);
+// Regions of the whole frame, in pixels of the picture. They cover what is shifted both where it is and where it was.
 RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info);
 
 // The rectangle of a meta. Its coordinates are unsigned, but it may begin left of the picture or above it: -5 comes as
@@ -35,9 +37,9 @@ Region region_of(const GstVideoRegionOfInterestMeta &meta);
 // coordinates are unsigned. nullptr where nothing is left.
 GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &region);
 
-// Marks all of a frame, also for elements that do not take the meta of roihold. With roi-invert too, a cudaconv filters
-// all of it.
-void add_whole_frame(GstBuffer *buffer, FrameSize frame);
+// Adds such metas for all but the first regions and masks. Where all of the frame is a region, one meta marks it: with
+// roi-invert too, a cudaconv filters all of it.
+void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame);
 
 // How many regions of each type or label came.
 using RoiTypeCounts = std::map<std::string, guint64>;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "gstcudaconvroimetas.h"
@@ -146,18 +145,6 @@ void set_held_regions(GstBuffer *buffer, RoiList regions) {
   auto held = std::make_shared<const RoiList>(std::move(regions));
   while (GstMeta *before = gst_buffer_get_meta(buffer, held_regions_api())) gst_buffer_remove_meta(buffer, before);
   add(buffer, std::move(held));
-}
-
-void attach_regions(GstBuffer *buffer, RoiList regions, size_t own_regions, size_t own_masks, FrameSize frame) {
-  const auto add = [&](const Detected &found, const Region &region) {
-    const std::string type = type_of(found);
-    auto *meta = add_roi_meta(buffer, type.empty() ? 0 : g_quark_from_string(type.c_str()), region);
-    if (meta) meta->id = static_cast<gint>(found.id);
-  };
-  if (regions.everywhere) add_whole_frame(buffer, frame);
-  for (size_t i = own_regions; i < regions.region.size(); i++) add(regions.region[i], regions.region[i].region);
-  for (size_t i = own_masks; i < regions.mask.size(); i++) add(*regions.mask[i], regions.mask[i]->mask.box);
-  set_held_regions(buffer, std::move(regions));
 }
 
 const RoiList *get_held_regions(GstBuffer *buffer) {

@@ -16,10 +16,6 @@ GType held_regions_api();
 // Sets the regions of a writable buffer, in pixels of its whole frame.
 void set_held_regions(GstBuffer *buffer, RoiList regions);
 
-// Sets the regions in force, and attaches those that did not come with the frame as GstVideoRegionOfInterestMetas too:
-// all but the first `own_regions` rectangles and `own_masks` masks.
-void attach_regions(GstBuffer *buffer, RoiList regions, size_t own_regions, size_t own_masks, FrameSize frame);
-
 // The regions of a buffer; nullptr where it has no such meta.
 const RoiList *get_held_regions(GstBuffer *buffer);
 

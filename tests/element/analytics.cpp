@@ -274,6 +274,38 @@ GST_START_TEST(detections_of_cropped_frames) {
 }
 GST_END_TEST;
 
+#ifdef CUDACONV_ANALYTICS_MASKS
+// An analytics meta that cannot be read marks all of the output, too.
+GST_START_TEST(masks_of_cropped_frames) {
+  static const GstAnalyticsMtdImpl unknown = {"hologram", nullptr, nullptr, {}};
+  const GstVideoInfo part = video_info("GRAY8", 50, 40);
+  Segmentation segmentation;
+  segmentation.box = {10, 8, 48, 32};  // two pixels by two for each sample
+  segmentation.value = [](int x, int y) { return x >= 6 && x < 14 && y >= 3 && y < 9; };
+  for (const bool beside : {false, true}) {
+    Random random = seeded();
+    const Ref<GstBuffer> in = random_frame(gray(), random, kScattered);
+    GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta(in.get());
+    crop->x = 20;
+    crop->y = 10;
+    crop->width = 50;
+    crop->height = 40;
+    segmentation.attach(in.get());
+    GstAnalyticsMtd mtd;
+    if (beside) fail_unless(gst_analytics_relation_meta_add_mtd(relations_of(in.get()), &unknown, 4, &mtd) != nullptr);
+    Harness between("roi-meta=true roi-type=car", part), next("mask=fill roi-meta=true", part);
+    const Ref<GstBuffer> out = between.filter(in.get());
+    gst_buffer_memset(out.get(), 0, 77, GST_VIDEO_INFO_SIZE(&part));
+    const Ref<GstBuffer> unfiltered(gst_buffer_copy_deep(out.get()));
+    const std::vector<Region> hidden = {beside ? Region{0, 0, 50, 40} : Region{2, 4, 16, 12}};
+    check_layers(unfiltered.get(), next.filter(out.get()).get(), part, {{"mask=fill", {hidden}}});
+    if (beside)
+      for (Harness *h : {&between, &next}) h->take(GST_MESSAGE_WARNING);
+  }
+}
+GST_END_TEST;
+#endif
+
 // Changes the samples of the pixels in a rectangle of I420, chroma too.
 void change_samples(GstBuffer *frame, const GstVideoInfo &info, const Region &r) {
   GstVideoFrame map;
@@ -780,6 +812,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, semantic_tags_are_labels);
 #endif
 #ifdef CUDACONV_ANALYTICS_MASKS
+  tcase_add_test(tc, masks_of_cropped_frames);
   tcase_add_test(tc, detections_may_be_rotated);
   tcase_add_test(tc, values_of_segmentations_are_regions);
   tcase_add_test(tc, classes_name_the_background);
