@@ -192,19 +192,23 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
     flight.halt(GST_PAD_IS_SRC(pad));
   else if (GST_PAD_IS_SRC(pad))
     flight.resume(true);
-  else if (starts)
-    flight.gate().await_start();
+  // GstPad lets threads in before start(), after which the base class forgets caps and segments: they wait here.
+  if (starts) {
+    GST_PAD_STREAM_LOCK(pad);
+    flight.let_in(true);
+  }
   const gboolean done = base(pad, parent, mode, active);
-  // Not in start(), after which the base class forgets caps and segments.
-  if (starts && done) flight.gate().open();
-  if (starts && !done) flight.gate().close();
+  if (starts) {
+    if (!done) flight.let_in(false);
+    GST_PAD_STREAM_UNLOCK(pad);
+  }
   return done;
 }
 
 // Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
 static GstFlowReturn take_event(GstPad *pad, GstObject *parent, GstEvent *event) {
   Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
-  if (GST_EVENT_IS_SERIALIZED(event) && !flight.gate().enter()) {
+  if (GST_EVENT_IS_SERIALIZED(event) && !flight.lets_in()) {
     gst_event_unref(event);
     return GST_FLOW_FLUSHING;
   }
@@ -300,7 +304,7 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   // A serialized query must not overtake frames in flight, and after it upstream may replace the buffers that they use.
   if (direction == GST_PAD_SINK && GST_QUERY_IS_SERIALIZED(query)) {
-    if (!priv->flight.gate().enter()) return FALSE;
+    if (!priv->flight.lets_in()) return FALSE;
     priv->flight.drain();
   }
   switch (GST_QUERY_TYPE(query)) {

@@ -67,8 +67,8 @@ void Flight::halt(bool by_source_pad) {
     task_.source_is_active &= !by_source_pad;
     stop_task = task_.runs;
   }
-  // The base class stops the element when those that have entered have left. Queries reach inactive pads, too.
-  if (!by_source_pad) gate_.close();
+  // The base class stops the element when those that have entered have left.
+  if (!by_source_pad) lets_in_ = false;
   interrupt();
   if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);

@@ -39,10 +39,12 @@ class Flight {
 
   Flight(GstBaseTransform *trans, FailOver fail_over);
 
-  // Call gate().await_start() before the sink pad becomes active, then start() unless the element cannot start, and
-  // gate().open() when the pad is active, or close(). start() resets the counts. `with_task`: several frames may be in
-  // flight.
-  StartGate &gate() { return gate_; }
+  // Whether frames, serialized events and queries may enter: GstPad lets them in before the element has started, and
+  // queries when it has stopped. Call let_in() with the stream lock of the sink pad, before the element starts, and
+  // where it cannot start. A handler may stop it meanwhile: halt() undoes let_in().
+  bool lets_in() const { return lets_in_; }
+  void let_in(bool in) { lets_in_ = in; }
+  // Resets the counts. `with_task`: several frames may be in flight.
   void start(bool with_task);
   // A number, and whether a flush or a deactivated pad has interrupted the stream since it was returned, or still does.
   guint interruptions() const { return interruptions_; }
@@ -117,10 +119,10 @@ class Flight {
 
   GstBaseTransform *const trans_;
   const FailOver fail_over_;
-  StartGate gate_;
   OutputPool pool_;
   FrameCounts counts_;
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
+  std::atomic<bool> lets_in_{false};
   std::atomic<guint> interruptions_{0};
   std::atomic<bool> lost_{false};
 

@@ -79,7 +79,7 @@ void Path::prepare_for(GstBuffer *buffer) {
 // ---- Frames ---------------------------------------------------------------------------------------------------------
 
 GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
-  if (!flight_.gate().enter()) return GST_FLOW_FLUSHING;
+  if (!flight_.lets_in()) return GST_FLOW_FLUSHING;
   const guint interruptions = flight_.interruptions();
   const bool stopped = flight_.interrupted_since(interruptions);
   const auto *base = GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));

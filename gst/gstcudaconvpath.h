@@ -16,7 +16,7 @@ struct Frame;
 class RegionFinder;
 class Session;
 
-// For the thread that holds the stream lock of the sink pad, but for stop(), which StartGate::enter() keeps apart from
+// For the thread that holds the stream lock of the sink pad, but for stop(), which Flight::lets_in() keeps apart from
 // it.
 class Path {
  public:
