@@ -320,7 +320,7 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
       if (direction == GST_PAD_SRC) return FALSE;  // no pull mode
       break;
     case GST_QUERY_POSITION:
-      if (direction == GST_PAD_SRC && answer_position_query(trans, query)) return TRUE;
+      if (answer_position_query(trans, query)) return TRUE;
       break;
     default:
       if (direction == GST_PAD_SINK && answer_device_query(query, priv->session.device_in_use())) return TRUE;

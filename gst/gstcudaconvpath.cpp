@@ -8,7 +8,6 @@
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvregionfinder.h"
-#include "gstcudaconvsegment.h"
 #include "gstcudaconvsession.h"
 
 namespace cudaconv::gst {
@@ -105,8 +104,6 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
 GstFlowReturn Path::send() {
   if (!trans_->queued_buf) return GST_FLOW_OK;
   Ref<GstBuffer> in(std::exchange(trans_->queued_buf, nullptr));
-  GstSegment &segment = trans_->segment;
-  if (segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(in.get())) segment.position = end_time(in.get());
   const GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] {
     try {
       return filter(std::move(in));

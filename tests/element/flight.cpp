@@ -633,12 +633,13 @@ GST_END_TEST;
 
 constexpr gint64 kLater = 20 * GST_SECOND;
 
+// Both pads answer with the same position.
 gint64 position_of(Harness &h) {
-  const Ref<GstQuery> query(gst_query_new_position(GST_FORMAT_TIME));
-  fail_unless(gst_pad_peer_query(h.get()->sinkpad, query.get()));
-  gint64 position;
-  gst_query_parse_position(query.get(), nullptr, &position);
-  return position;
+  gint64 source, sink;
+  fail_unless(gst_pad_peer_query_position(h.get()->sinkpad, GST_FORMAT_TIME, &source));
+  fail_unless(gst_pad_peer_query_position(h.get()->srcpad, GST_FORMAT_TIME, &sink));
+  fail_unless_equals_int64(sink, source);
+  return source;
 }
 
 GST_START_TEST(the_position_is_the_last_frame_that_left) {
