@@ -75,20 +75,14 @@ void for_each(GstAnalyticsRelationMeta *meta, GstAnalyticsMtdType type, const Us
   while (gst_analytics_relation_meta_iterate(meta, &state, type, &mtd)) use(mtd);
 }
 
-bool leads_to(const Mtd &from, const Mtd &to) {
-  gpointer state = nullptr;
-  Mtd mtd;
-  while (gst_analytics_relation_meta_get_direct_related(from.meta, from.id, GST_ANALYTICS_REL_TYPE_ANY,
-                                                        GST_ANALYTICS_MTD_TYPE_ANY, &state, &mtd))
-    if (mtd.id == to.id) return true;
-  return false;
-}
-
 // Calls `use` for each mtd of the type that is related to `mtd`, in either direction.
 template <typename Use>
 void for_each_related(const Mtd &mtd, GstAnalyticsMtdType type, const Use &use) {
+  const auto leads = [meta = mtd.meta](guint from, guint to) {
+    return gst_analytics_relation_meta_get_relation(meta, from, to) != GST_ANALYTICS_REL_TYPE_NONE;
+  };
   for_each(mtd.meta, type, [&](const Mtd &other) {
-    if (other.id != mtd.id && (leads_to(mtd, other) || leads_to(other, mtd))) use(other);
+    if (other.id != mtd.id && (leads(mtd.id, other.id) || leads(other.id, mtd.id))) use(other);
   });
 }
 
@@ -314,38 +308,24 @@ bool is_background(guint value, const char *name) {
   return name ? g_ascii_strcasecmp(name, "background") == 0 : value == 0;
 }
 
-// Decides which values of a segmentation are regions. A mask of a detection has the labels of the detection.
-class WantedValues {
- public:
-  WantedValues(const Mtd &segmentation, const Labels &detected, const WantedLabels &wanted)
-      : names_(find_names(segmentation)), detected_(detected), wanted_(wanted) {
-    add_tag(segmentation, &detected_);
-  }
-
-  // The labels of a value; nullptr where it is not wanted.
-  std::shared_ptr<const Labels> take(guint value) {
-    const char *const name = names_[value];
-    const bool background = is_background(value, name);
-    if (!wanted_.with_background && background) return nullptr;
-    Labels labels = background ? Labels() : detected_;
-    if (name) labels.push_back(name);
+// Returns the extents of the values that are wanted. A value has the labels of the detection, its class and its number.
+std::vector<Extent> find_extents(const Values &values, const Mtd &segmentation, Labels detected,
+                                 const WantedLabels &wanted) {
+  const std::vector<const char *> names = find_names(segmentation);
+  add_tag(segmentation, &detected);
+  bool counted = false;
+  const auto take = [&](guint value) -> std::shared_ptr<const Labels> {
+    const bool background = is_background(value, names[value]);
+    if (!wanted.with_background && background) return nullptr;
+    Labels labels = background ? Labels() : detected;
+    if (names[value]) labels.push_back(names[value]);
     labels.push_back(std::to_string(value));
-    if (!wanted_.wants(labels)) return nullptr;
+    if (!wanted.wants(labels)) return nullptr;
     // A detection counts once, also with several values in its mask.
-    if (background || detected_.empty() || !counted_) wanted_.count(labels);
-    counted_ |= !background;
+    if (background || detected.empty() || !counted) wanted.count(labels);
+    counted |= !background;
     return std::make_shared<const Labels>(std::move(labels));
-  }
-
- private:
-  const std::vector<const char *> names_;
-  Labels detected_;
-  const WantedLabels &wanted_;
-  bool counted_ = false;
-};
-
-// Returns the extents of the values that the settings select.
-std::vector<Extent> find_extents(const Values &values, WantedValues *wanted) {
+  };
   std::vector<std::optional<Extent> > of(kValues);
   const guint16 *at = values.value.data();
   for (int y = 0; y < values.height; y++) {
@@ -354,7 +334,7 @@ std::vector<Extent> find_extents(const Values &values, WantedValues *wanted) {
       if (!extent) {
         extent.emplace();
         extent->value = at[-1];
-        extent->labels = wanted->take(extent->value);
+        extent->labels = take(extent->value);
       }
       extent->add(x, y);
     }
@@ -453,8 +433,7 @@ bool add_segmentation(const Mtd &segmentation, const WantedLabels &wanted, RoiLi
     filter_whole("a segmentation mask " + why + ": the frame is filtered whole", list, trouble);
     return false;
   }
-  WantedValues of_segmentation(segmentation, detected, wanted);
-  add_masks(values, box, find_extents(values, &of_segmentation), list);
+  add_masks(values, box, find_extents(values, segmentation, detected, wanted), list);
   return std::any_of(values.value.begin(), values.value.end(), [](guint16 value) { return value != 0; });
 }
 
