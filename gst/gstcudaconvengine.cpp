@@ -25,11 +25,13 @@ bool EngineChoice::open() {
   {
     std::lock_guard<std::mutex> guard(lock_);
     const std::shared_ptr<const Configuration> before = std::exchange(wanted_, wanted);
-    if (chosen_ && before->backend == wanted->backend && before->device_id == wanted->device_id) return true;
     failed = std::exchange(failed_, false);
+    const bool chosen = before && !failed;
+    if (chosen && before->backend == wanted->backend && before->device_id == wanted->device_id) return true;
+    wanted_ = nullptr;
   }
   // A context that the application may have set is kept, unless its device has failed.
-  set(nullptr, nullptr, false);
+  set(nullptr, nullptr);
   if (failed) finder_->close();
   std::shared_ptr<Engine> engine;
   std::string why;
@@ -54,21 +56,24 @@ bool EngineChoice::open() {
   else
     GST_INFO_OBJECT(element_, "filters on the CPU");
   const std::shared_ptr<Device> device = engine ? engine->device : nullptr;
-  set(device, std::move(engine), true);
+  set(device, std::move(engine));
+  std::lock_guard<std::mutex> guard(lock_);
+  wanted_ = wanted;
   return true;
 }
 
 void EngineChoice::close() {
-  set(nullptr, nullptr, false);
+  set(nullptr, nullptr);
   finder_->close();
+  std::lock_guard<std::mutex> guard(lock_);
+  wanted_ = nullptr;
 }
 
 // Arguments outlive local variables: what was set before is released without the lock.
-void EngineChoice::set(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine, bool chosen) {
+void EngineChoice::set(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine) {
   std::lock_guard<std::mutex> guard(lock_);
   device_.swap(device);
   engine_.swap(engine);
-  chosen_ = chosen;
 }
 
 bool EngineChoice::find_memory_device() {
@@ -82,8 +87,7 @@ bool EngineChoice::find_memory_device() {
     return false;
   }
   memory_error_.clear();
-  std::lock_guard<std::mutex> guard(lock_);
-  device_ = std::move(device);
+  set(std::move(device), nullptr);
   return true;
 }
 
@@ -91,17 +95,10 @@ std::shared_ptr<Device> EngineChoice::device_of(GstBuffer *buffer) {
   return finder_->follow(buffer, wanted_->device_id);
 }
 
-void EngineChoice::use(std::shared_ptr<Engine> engine) {
-  std::lock_guard<std::mutex> guard(lock_);
-  device_ = engine->device;
-  engine_ = std::move(engine);
-}
-
 EngineChoice::Replacement EngineChoice::fail() {
   finder_->abandon();
   std::lock_guard<std::mutex> guard(lock_);
   const bool again = std::exchange(failed_, true);
-  chosen_ = false;
   if (wanted_->backend != BackendChoice::Auto) return again ? Replacement::NoneAgain : Replacement::None;
   engine_ = nullptr;
   return Replacement::Cpu;

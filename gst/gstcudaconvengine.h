@@ -45,8 +45,8 @@ class EngineChoice {
   bool find_memory_device();
   // The device of the CUDA context that the buffer belongs to, if it is the one that was asked for; else nullptr.
   std::shared_ptr<Device> device_of(GstBuffer *buffer);
-  // Changes over to another CUDA engine.
-  void use(std::shared_ptr<Engine> engine);
+  // Changes over to another device, and to its engine; nullptr: the CPU filters.
+  void set(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine);
   // The engine for frames of this size.
   std::shared_ptr<Engine> for_frames(const GstVideoInfo &info) const;
 
@@ -62,8 +62,6 @@ class EngineChoice {
   DeviceFinder &finder() const { return *finder_; }             // for contexts
 
  private:
-  void set(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine, bool chosen);
-
   GstElement *const element_;
   const Properties &properties_;
   const std::unique_ptr<DeviceFinder> finder_ = DeviceFinder::create();
@@ -73,8 +71,7 @@ class EngineChoice {
   mutable std::mutex lock_;  // guards the members below
   std::shared_ptr<Device> device_;
   std::shared_ptr<Engine> engine_;               // nullptr: the CPU filters
-  std::shared_ptr<const Configuration> wanted_;  // the properties at open()
-  bool chosen_ = false;                          // device and engine are chosen, as `wanted_` asks
+  std::shared_ptr<const Configuration> wanted_;  // the properties at open(); nullptr: nothing is chosen
   bool failed_ = false;
 };
 

@@ -214,7 +214,7 @@ bool Session::follow(GstBuffer *buffer) {
     throw Error(Error::Kind::Cancelled, "the error has been posted");
   }
   install(context->with(engine), tried_serial_);
-  engines_.use(std::move(engine));
+  engines_.set(engine->device, engine);
   return true;
 }
 
