@@ -18,7 +18,6 @@
 #include "gstcudaconvpropertytable.h"
 #include "gstcudaconvref.h"
 #include "gstcudaconvroimetas.h"
-#include "gstroiholdcounts.h"
 #include "gstroiholdregions.h"
 #include "gstroiholdupstream.h"
 #include "regions/types.h"
