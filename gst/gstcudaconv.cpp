@@ -84,7 +84,6 @@
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvpath.h"
 #include "gstcudaconvproperties.h"
-#include "gstcudaconvregionfinder.h"
 #include "gstcudaconvsegment.h"
 #include "gstcudaconvsession.h"
 

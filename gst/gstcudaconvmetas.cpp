@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
-#include "gstcudaconvroimetas.h"
+#include "gstcudaconvsegment.h"
 #include "gstroiholdmeta.h"
+#include "regions/strength.h"
 
 namespace cudaconv::gst {
 
@@ -28,6 +29,56 @@ void copy_roi_meta(GstBuffer *output, const GstVideoRegionOfInterestMeta &meta, 
 }
 
 }  // namespace
+
+// ---- Regions --------------------------------------------------------------------------------------------------------
+
+void RegionFinder::start() {
+  metas_.start();
+  last_time_.reset();
+  std::lock_guard<std::mutex> guard(lock_);
+  counts_ = {};
+}
+
+void RegionFinder::look_at_event(GstEvent *event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) metas_.end();
+  if (GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP && GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return;
+  metas_.restart_time();
+  last_time_.reset();
+}
+
+// The regions that come with a frame, in pixels of its picture.
+RoiList RegionFinder::find(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment) {
+  if (!context.roi.takes_metas()) return {};
+  const int64_t time = stream_time_of(buffer, segment, buffer_duration(context.info), last_time_).time;
+  last_time_ = time;
+  RoiTypeCounts types;
+  RoiList found = metas_.read(buffer, context.roi.types(), plays_backwards(segment) ? -time : time, &types);
+  if (!found.empty()) {
+    std::lock_guard<std::mutex> guard(lock_);
+    counts_.add(found.region.size() + found.mask.size(), types);
+  }
+  return moved_to_picture(std::move(found), picture_place(buffer, context.info), context.info);
+}
+
+std::vector<PlannedView> RegionFinder::plan(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
+                                            const std::atomic<bool> &cancelled) {
+  std::vector<PlannedView> planned = context.plan_regions(buffer, find(context, buffer, segment), cancelled);
+  warn(context.roi.complaint());  // not at the caps: others may come before a frame
+  if (context.strength) warn(context.strength->complaint());
+  return planned;
+}
+
+// Warns of regions, or of their strengths.
+void RegionFinder::warn(const std::string &text) {
+  if (!text.empty()) messages_.warn_of_numbers(text, text, "the stream goes on", false);
+}
+
+RoiCounts RegionFinder::counts() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return counts_;
+}
+
+// ---- From the input to the output -----------------------------------------------------------------------------------
 
 bool keeps_meta(GType api) {
   if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is only the rectangle

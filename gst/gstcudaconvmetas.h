@@ -1,11 +1,49 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The metas that go from an input to its output.
+// Metas of the frames of cudaconv: the regions in them, and the metas that go from an input to its output.
 #pragma once
 
 #include <gst/video/video.h>
 
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "gstcudaconvroimetas.h"
+#include "gstcudaconvstream.h"
+
 namespace cudaconv::gst {
+
+// Finds and plans the regions of frames. For the thread that holds the stream lock of the sink pad, but for counts().
+// Leaves warnings in `messages`.
+class RegionFinder {
+ public:
+  explicit RegionFinder(Messages &messages) : messages_(messages), metas_(messages, "roi-type") {}
+
+  // To be called when the element starts.
+  void start();
+  // To be called for each event of the sink pad.
+  void look_at_event(GstEvent *event);
+
+  // The plans and regions for a frame of this segment. Throws Error; Error{Cancelled} when `cancelled` becomes true.
+  std::vector<PlannedView> plan(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
+                                const std::atomic<bool> &cancelled);
+
+  // The regions that came with frames since start(). Any thread may call.
+  RoiCounts counts() const;
+
+ private:
+  RoiList find(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment);
+  void warn(const std::string &text);
+
+  Messages &messages_;
+  RoiMetaReader metas_;
+  std::optional<int64_t> last_time_;  // of the last frame
+  mutable std::mutex lock_;           // guards counts_
+  RoiCounts counts_;
+};
 
 // Whether metas of this type go from the input to the output. The filter keeps size, position and meaning of the
 // pixels, so that every meta which is not tied to the memory stays true.

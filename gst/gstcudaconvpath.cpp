@@ -7,7 +7,7 @@
 #include "gstcudaconvflight.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
-#include "gstcudaconvregionfinder.h"
+#include "gstcudaconvmetas.h"
 #include "gstcudaconvsession.h"
 
 namespace cudaconv::gst {
@@ -159,13 +159,12 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   const StreamContext &context = *context_;
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
   if ((gst_base_transform_is_passthrough(trans_) && context.passthrough()) || empty_gap) return pass(std::move(in));
-  const RoiList regions = regions_.find(context, in.get(), trans_->segment);
   auto frame = std::make_unique<Frame>();
   frame->context = context_;
   frame->may_leave = session_.leaves_order_to_streams(context);
   frame->place = MappedFrame::find(in.get(), context.info, context.kind_of(in.get()).layout, GST_MAP_READ);
   try {
-    frame->views = regions_.plan(context, in.get(), regions, flight_.stopped());
+    frame->views = regions_.plan(context, in.get(), trans_->segment, flight_.stopped());
   } catch (const Error &e) {
     if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
     throw;
