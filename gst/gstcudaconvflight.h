@@ -17,7 +17,6 @@
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvcounts.h"
 #include "gstcudaconvstream.h"
-#include "gstcudaconvtask.h"
 
 namespace cudaconv::gst {
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Owning references to objects of GStreamer.
+// Owning references to objects of GStreamer, and the task of a pad, which may own none.
 #pragma once
 
 #include <gst/gst.h>
 
 #include <memory>
+#include <utility>
 
 namespace cudaconv::gst {
 
@@ -30,5 +31,19 @@ struct Unref {
 // A smart pointer that owns one reference.
 template <typename T>
 using Ref = std::unique_ptr<T, Unref>;
+
+// gst_pad_start_task(), after which the pad has no task where the system has no thread for it: to wait for its end
+// would take for ever.
+inline bool start_task(GstPad *pad, GstTaskFunction function, gpointer data) {
+  if (gst_pad_start_task(pad, function, data, nullptr)) return true;
+  GST_OBJECT_LOCK(pad);
+  const Ref<GstTask> task(std::exchange(GST_PAD_TASK(pad), nullptr));
+  GST_OBJECT_UNLOCK(pad);
+  if (task) {  // a thread may take it later, and ends at once: after the pad, perhaps
+    gst_task_set_leave_callback(task.get(), nullptr, nullptr, nullptr);
+    gst_task_stop(task.get());
+  }
+  return false;
+}
 
 }  // namespace cudaconv::gst

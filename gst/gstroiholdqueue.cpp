@@ -6,7 +6,6 @@
 #include <new>
 #include <utility>
 
-#include "gstcudaconvtask.h"
 #include "gstroiholdmeta.h"
 
 namespace cudaconv::gst {
