@@ -298,10 +298,7 @@ bool HoldQueue::is_due(const Item &item) const {
 // Notes the pool of the oldest frame.
 void HoldQueue::know_pool() {
   const auto first = std::find_if(items_.begin(), items_.end(), [](const Item &item) { return item.frame != nullptr; });
-  if (first == items_.end())
-    upstream_.forget_pool();
-  else
-    upstream_.know_pool(first->frame->pool);
+  upstream_.know_pool(first == items_.end() ? nullptr : first->frame->pool);
 }
 
 size_t HoldQueue::count_waiting() const {
@@ -387,16 +384,15 @@ void HoldQueue::loop() {
   pushes_ = true;
   if (first.front().frame) {
     send_frame(guard, first.front());
-    guard.unlock();
-    messages_.post();
-    guard.lock();
   } else {
     guard.unlock();
     const bool refused = !gst_pad_push_event(pads_.source, first.front().event.release());
-    messages_.post();
     guard.lock();
     sent_.refused = refused;
   }
+  guard.unlock();
+  messages_.post();
+  guard.lock();
   know_pool();
   pushes_ = false;
   pads_.task = {};

@@ -90,15 +90,8 @@ gboolean answer_allocation_query(GstPad *srcpad, GstQuery *query, GstClockTime l
 
 void UpstreamWatch::know_pool(GstBufferPool *pool) {
   if (pool == pool_.get()) return;
-  forget_pool();
-  if (!pool) return;
-  pool_.reset(GST_BUFFER_POOL(gst_object_ref(pool)));
-  size_ = most_buffers(pool);
-}
-
-void UpstreamWatch::forget_pool() {
-  pool_.reset();
-  size_ = 0;
+  pool_.reset(pool ? GST_BUFFER_POOL(gst_object_ref(pool)) : nullptr);
+  size_ = pool ? most_buffers(pool) : 0;
   most_waiting_ = G_MAXSIZE;
 }
 
