@@ -232,8 +232,7 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
 
 /* caps */
 
-static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
-                                             GstCaps *filter) {
+static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDirection, GstCaps *caps, GstCaps *filter) {
   GstCaps *result = without_split_frames(with_either_memory(caps));
   guarded(trans, false, [&] {
     result = with_common_formats_first(result);
@@ -244,8 +243,6 @@ static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDire
     gst_caps_unref(result);
     result = filtered;
   }
-  GST_TRACE_OBJECT(trans, "%s caps %" GST_PTR_FORMAT " become %" GST_PTR_FORMAT,
-                   direction == GST_PAD_SINK ? "sink" : "src", caps, result);
   return result;
 }
 
@@ -257,28 +254,21 @@ static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirecti
 }
 
 // The size of a frame. Rows of the frame that it is made of may have gaps, so that size does not count.
-static gboolean gst_cuda_conv_transform_size(GstBaseTransform *trans, GstPadDirection, GstCaps *, gsize, GstCaps *caps,
+static gboolean gst_cuda_conv_transform_size(GstBaseTransform *, GstPadDirection, GstCaps *, gsize, GstCaps *caps,
                                              gsize *size) {
   GstVideoInfo info;
-  if (!gst_video_info_from_caps(&info, caps)) {
-    GST_WARNING_OBJECT(trans, "not video caps: %" GST_PTR_FORMAT, caps);
-    return FALSE;
-  }
+  if (!gst_video_info_from_caps(&info, caps)) return FALSE;
   *size = GST_VIDEO_INFO_SIZE(&info);
   return TRUE;
 }
 
 static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps, GstCaps *outcaps) {
-  GstCudaConv *self = GST_CUDA_CONV(trans);
-  GstCudaConvPrivate *priv = self->priv;
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   GstVideoInfo info;
-  if (!gst_video_info_from_caps(&info, incaps)) {
-    GST_ERROR_OBJECT(self, "not video caps: %" GST_PTR_FORMAT, incaps);
-    return FALSE;
-  }
+  if (!gst_video_info_from_caps(&info, incaps)) return FALSE;
   priv->flight.drain();
   const bool cuda_in = is_cuda_caps(incaps), cuda_out = is_cuda_caps(outcaps);
-  if (!guarded(self, false, [&] { return priv->session.configure(info, cuda_in, cuda_out); })) return FALSE;
+  if (!guarded(trans, false, [&] { return priv->session.configure(info, cuda_in, cuda_out); })) return FALSE;
   priv->path.update_passthrough();
   priv->session.announce_latency();
   return TRUE;
