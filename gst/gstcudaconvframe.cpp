@@ -146,11 +146,11 @@ MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info
 }
 
 MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
-                         GstMapFlags access, const BufferMemory &memory)
+                         GstMapFlags access, bool on_device, bool pinned)
     : access_(access) {
-  map(buffer, info, place.in_pieces, static_cast<GstMapFlags>(access | (memory.on_device ? kMapCuda : 0)));
-  view_.on_device = memory.on_device;
-  view_.pinned = memory.pinned;
+  map(buffer, info, place.in_pieces, static_cast<GstMapFlags>(access | (on_device ? kMapCuda : 0)));
+  view_.on_device = on_device;
+  view_.pinned = pinned;
   try {
     for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place);
     for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
@@ -283,7 +283,7 @@ Ref<GstBuffer> copy_rectangle(GstBuffer *buffer, const GstVideoInfo &info, const
   // The macropixel begins a pixel left of the rectangle, so that luma from there on is a pixel wider.
   FrameLayout wider = layout;
   for (int p = 0; p < wider.planes; p++) wider.plane[p].width += wider.plane[p].sub_x == 0;
-  const MappedFrame source(buffer, info, wider, MappedFrame::find(buffer, info, wider, GST_MAP_READ), GST_MAP_READ, {});
+  const MappedFrame source(buffer, info, wider, MappedFrame::find(buffer, info, wider, GST_MAP_READ), GST_MAP_READ);
   Ref<GstBuffer> copy(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
   if (!copy) throw std::bad_alloc();
   gst_buffer_copy_into(copy.get(), buffer,

@@ -19,12 +19,6 @@ class FrameError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The kind of memory of a buffer, for its FrameView.
-struct BufferMemory {
-  bool on_device = false;
-  bool pinned = false;
-};
-
 // Maps a buffer as the frame that its caps describe, while the object lives, and keeps a reference to it. Where the
 // buffer has a GstVideoCropMeta, the frame is that rectangle of the picture that GstVideoMeta describes.
 class MappedFrame {
@@ -41,12 +35,12 @@ class MappedFrame {
   // filtered in place. Throws FrameError where the buffer cannot be that frame.
   static Place find(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access);
 
-  // `place` comes from find(). GST_MAP_CUDA is added to `access` for memory on the device. Throws Error{Device} where
-  // that memory cannot be mapped, FrameError where other memory cannot. Also throws FrameError where a plane of
-  // `layout` would reach beyond the buffer's memory, a field's chroma into another plane, or the rectangle beyond the
-  // picture.
+  // `place` comes from find(), `on_device` and `pinned` go to FrameView. GST_MAP_CUDA is added to `access` for memory
+  // on the device. Throws Error{Device} where that memory cannot be mapped, FrameError where other memory cannot. Also
+  // throws FrameError where a plane of `layout` would reach beyond the buffer's memory, a field's chroma into another
+  // plane, or the rectangle beyond the picture.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
-              GstMapFlags access, const BufferMemory &memory);
+              GstMapFlags access, bool on_device = false, bool pinned = false);
   ~MappedFrame() { gst_video_frame_unmap(&frame_); }
   MappedFrame(const MappedFrame &) = delete;
   MappedFrame &operator=(const MappedFrame &) = delete;

@@ -134,21 +134,21 @@ void Frame::take_in_place(Ref<GstBuffer> &buffer) {
 void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access) {
   const std::shared_ptr<Device> &device = context->engine->device;
   const FrameKind &kind = context->kind_of(buffer);
-  BufferMemory memory;
+  bool on_device = false, pinned = false;
   // The CPU takes columns apart. CUDA memory is then mapped as system memory, which GStreamer copies.
   if (device && kind.packing != Packing::Columns) {
-    memory.on_device = device->owns(buffer);
-    if (!memory.on_device) memory.pinned = is_pinned(buffer, device);
+    on_device = device->owns(buffer);
+    if (!on_device) pinned = is_pinned(buffer, device);
   }
-  const bool in_order = memory.on_device && may_leave && device->orders(buffer);  // before mapping uploads anything
+  const bool in_order = on_device && may_leave && device->orders(buffer);  // before mapping uploads anything
   // GStreamer forgets that writes are pending before it waits for them: another holder of the memory may be waiting.
   const bool known = gst_buffer_is_writable(buffer) && gst_buffer_is_all_memory_writable(buffer);
   const bool is_input = access & GST_MAP_READ;
   const FrameLayout &layout = is_input ? kind.layout : kind.output;
   const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
-  mapped.emplace(buffer, context->info, layout, found, access, memory);
+  mapped.emplace(buffer, context->info, layout, found, access, on_device, pinned);
   // After mapping: mapping uploads on the stream what the CPU has written, without waiting.
-  if (memory.on_device)
+  if (on_device)
     mapped->set_stream(device->stream_of(buffer, !in_order && known && !(access & GST_MAP_WRITE)), in_order);
 }
 
