@@ -234,10 +234,7 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
 
 static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDirection, GstCaps *caps, GstCaps *filter) {
   GstCaps *result = without_split_frames(with_either_memory(caps));
-  guarded(trans, false, [&] {
-    result = with_common_formats_first(result);
-    return true;
-  });
+  guarded(trans, [&] { result = with_common_formats_first(result); });
   if (filter) {
     GstCaps *filtered = gst_caps_intersect_full(result, filter, GST_CAPS_INTERSECT_FIRST);
     gst_caps_unref(result);
