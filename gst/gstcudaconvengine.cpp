@@ -105,11 +105,8 @@ EngineChoice::Replacement EngineChoice::fail() {
 }
 
 std::shared_ptr<Engine> EngineChoice::for_frames(const GstVideoInfo &info) const {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    if (engine_) return engine_;
-  }
-  return cpu(info);
+  std::shared_ptr<Engine> chosen = engine();
+  return chosen ? chosen : cpu(info);
 }
 
 std::shared_ptr<Engine> EngineChoice::cpu(const GstVideoInfo &info) const {
@@ -131,9 +128,9 @@ std::shared_ptr<Device> EngineChoice::device() const {
   return device_;
 }
 
-bool EngineChoice::cuda() const {
+std::shared_ptr<Engine> EngineChoice::engine() const {
   std::lock_guard<std::mutex> guard(lock_);
-  return engine_ != nullptr;
+  return engine_;
 }
 
 }  // namespace cudaconv::gst

@@ -57,7 +57,7 @@ class EngineChoice {
   Replacement fail();
   std::shared_ptr<Engine> cpu(const GstVideoInfo &info) const;
   std::shared_ptr<Device> device() const;  // of the engine, or of the CUDA memory that the CPU's results go to
-  bool cuda() const;                       // false: the CPU filters
+  std::shared_ptr<Engine> engine() const;  // nullptr: the CPU filters
   guint frames_in_flight() const { return frames_in_flight_; }  // the property, at open(); 0: automatic
   DeviceFinder &finder() const { return *finder_; }             // for contexts
 

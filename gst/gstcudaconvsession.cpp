@@ -226,7 +226,8 @@ std::shared_ptr<const StreamContext> Session::context() const {
 }
 
 int Session::device_in_use() const {
-  return engines_.cuda() ? engines_.device()->id() : -1;
+  const std::shared_ptr<Engine> engine = engines_.engine();
+  return engine ? engine->device->id() : -1;
 }
 
 bool Session::leaves_order_to_streams(const StreamContext &context) const {
@@ -259,7 +260,7 @@ AllocationNeeds Session::allocation_needs() const {
   const std::shared_ptr<const StreamContext> context = this->context();
   const bool in_place = context && context->suits_in_place();
   const guint frames = context ? most_in_flight(*context, 0) : 1;
-  return {engines_.device(), engines_.cuda(), frames, regions, in_place, false};
+  return {engines_.device(), engines_.engine() != nullptr, frames, regions, in_place, false};
 }
 
 }  // namespace cudaconv::gst

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <future>
 #include <thread>
+#include <vector>
 
 #include "between.h"
 #include "regions.h"
@@ -24,9 +25,9 @@ int times(int n) {
 }
 
 #ifdef CUDACONV_TEST_STATIC
-constexpr int kWidth = 80, kHeight = 45;
+constexpr int kWidth = 80, kHeight = 45, kCloses = 5000;
 #else
-constexpr int kWidth = 640, kHeight = 360;
+constexpr int kWidth = 640, kHeight = 360, kCloses = 5;  // a GPU takes long to make a context
 #endif
 
 constexpr char kRegions[] = "mask=mosaic size=8 roi-meta=true hold=100000000 roi-scale=0.3";
@@ -182,6 +183,27 @@ GST_START_TEST(a_stopped_element_answers_serialized_queries) {
     in_time ? upstream.join() : upstream.detach();
     fail_unless(in_time, "in %s a query waits", gst_element_state_get_name(state));
   }
+}
+GST_END_TEST;
+
+// The element may give its device up while a neighbour asks for it.
+GST_START_TEST(a_neighbour_asks_for_the_device_while_it_is_given_up) {
+  Between between("mask=gauss5", video_info("GRAY8", 16, 16));
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> neighbours;
+  for (int i = 0; i < 3; i++)
+    neighbours.emplace_back([&, pad = between.pad("sink")] {
+      while (!ends) {
+        const Ref<GstQuery> query(gst_query_new_custom(
+            GST_QUERY_CUSTOM,
+            gst_structure_new("application/x-cudaconv-device", "device-id", G_TYPE_INT, -2, nullptr)));
+        gst_pad_query(pad.get(), query.get());
+      }
+    });
+  for (int i = 0; i < kCloses; i++)
+    for (const GstState state : {GST_STATE_READY, GST_STATE_NULL}) gst_element_set_state(between.element.get(), state);
+  ends = true;
+  for (std::thread &neighbour : neighbours) neighbour.join();
 }
 GST_END_TEST;
 
@@ -402,6 +424,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_start_forgets_nothing_that_has_come_meanwhile);
   tcase_add_test(tc, a_start_that_fails_keeps_nobody_waiting);
   tcase_add_test(tc, a_stopped_element_answers_serialized_queries);
+  tcase_add_test(tc, a_neighbour_asks_for_the_device_while_it_is_given_up);
   tcase_add_test(tc, an_inactive_source_pad_is_no_error);
   tcase_add_test(tc, frames_wait_after_the_source_pad_was_inactive);
   tcase_add_test(tc, caps_that_fail_with_the_source_pad_are_no_error);
