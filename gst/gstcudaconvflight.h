@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "gstcudaconvallocation.h"
-#include "gstcudaconvcounts.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
