@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <string>
-#include <utility>
 
 #include "gstcudaconvanalytics.h"
 #include "plan/maskparser.h"

@@ -21,7 +21,6 @@ struct Unref {
   void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(GstBufferPool *pool) const { gst_object_unref(pool); }
   void operator()(GstTask *task) const { gst_object_unref(task); }
-  void operator()(GstMessage *message) const { gst_message_unref(message); }
   void operator()(GstStructure *structure) const { gst_structure_free(structure); }
   // Buffers and allocators are released by different functions, and a C struct does not say whether it is a
   // GstMiniObject or a GObject: a type that is not named above does not compile.

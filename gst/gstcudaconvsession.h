@@ -25,7 +25,6 @@ class Session {
       : element_(element), properties_(properties), messages_(messages), engines_(element, properties) {}
 
   EngineChoice &engines() { return engines_; }
-  const EngineChoice &engines() const { return engines_; }
 
   // READY to PAUSED. Returns as EngineChoice::open() does.
   bool start();

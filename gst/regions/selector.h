@@ -3,7 +3,6 @@
 // Which pixels of a frame the roi properties and the regions that came with it select.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
