@@ -140,11 +140,9 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   }
   Ref<GstBuffer> out;  // what this thread pushes
   const bool left = frame->has_left();
-  if (left || (most > 1 && frame->is_stream_ordered())) {
+  if (left || most <= 1 || frame->is_stream_ordered()) {
     wait_for_earlier();
     frame->out_map.reset();
-    out = std::move(frame->out);
-  } else if (most <= 1) {
     out = std::move(frame->out);
   }
   if (left) counts_.add(*frame->context->engine, frame->views.size());

@@ -104,14 +104,15 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
 GstFlowReturn Path::send() {
   if (!trans_->queued_buf) return GST_FLOW_OK;
   Ref<GstBuffer> in(std::exchange(trans_->queued_buf, nullptr));
-  const GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] {
-    try {
-      return filter(std::move(in));
-    } catch (...) {
-      flight_.drain();  // the earlier frames come out before the error goes up
-      throw;
-    }
-  });
+  GstFlowReturn flow;
+  try {
+    flow = filter(std::move(in));
+  } catch (const std::exception &e) {
+    flight_.drain();  // the earlier frames come out before the error goes up
+    post_error(GST_ELEMENT_CAST(trans_), e);
+    const auto *error = dynamic_cast<const Error *>(&e);
+    flow = error && error->kind() == Error::Kind::Cancelled ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+  }
   if (flow != GST_FLOW_OK) flight_.note_lost();
   return flow;
 }
@@ -163,12 +164,7 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   frame->context = context_;
   frame->may_leave = session_.leaves_order_to_streams(context);
   frame->place = MappedFrame::find(in.get(), context.info, context.kind_of(in.get()).layout, GST_MAP_READ);
-  try {
-    frame->views = regions_.plan(context, in.get(), trans_->segment, flight_.stopped());
-  } catch (const Error &e) {
-    if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
-    throw;
-  }
+  frame->views = regions_.plan(context, in.get(), trans_->segment, flight_.stopped());
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
