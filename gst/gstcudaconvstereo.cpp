@@ -81,22 +81,9 @@ void copy_units(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_st
   for (int i = 0; i < count; i++, from += from_step, to += to_step) std::memcpy(to, from, kBytes);
 }
 
-void copy_units(size_t bytes, const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step, int count) {
-  switch (bytes) {
-    case 1:
-      return copy_units<1>(from, from_step, to, to_step, count);
-    case 2:
-      return copy_units<2>(from, from_step, to, to_step, count);
-    case 3:
-      return copy_units<3>(from, from_step, to, to_step, count);
-    case 4:
-      return copy_units<4>(from, from_step, to, to_step, count);
-    case 6:
-      return copy_units<6>(from, from_step, to, to_step, count);
-    default:
-      return copy_units<8>(from, from_step, to, to_step, count);
-  }
-}
+// By the number of bytes, of a pixel or of a container.
+constexpr decltype(&copy_units<1>) kCopyUnits[] = {nullptr, copy_units<1>, copy_units<2>, copy_units<3>, copy_units<4>,
+                                                   nullptr, copy_units<6>, nullptr,       copy_units<8>};
 
 }  // namespace
 
@@ -108,8 +95,9 @@ void copy_columns(const PlaneLayout &plane, const Columns &from, const Columns &
   for (int y = 0; y < plane.height; y++)
     for (int c = 0; c < (whole ? 1 : plane.channels); c++) {
       const size_t at = (plane.first + (words ? 0 : plane.channel[c].offset)) * container;
-      copy_units(whole ? pixel : container, source.data + y * source.pitch + at + from.first * pixel, from.step * pixel,
-                 target.data + y * target.pitch + at + to.first * pixel, to.step * pixel, plane.width);
+      kCopyUnits[whole ? pixel : container](source.data + y * source.pitch + at + from.first * pixel, from.step * pixel,
+                                            target.data + y * target.pitch + at + to.first * pixel, to.step * pixel,
+                                            plane.width);
     }
 }
 
