@@ -149,20 +149,9 @@ constexpr Property<Values> enumeration(const char *name, const char *nick, const
   return result;
 }
 
-template <typename Values>
-struct PropertyTable {
-  template <size_t n>
-  constexpr PropertyTable(const Property<Values> (&rows)[n]) : first(rows), count(n) {}
-  const Property<Values> *begin() const { return first; }
-  const Property<Values> *end() const { return first + count; }
-
-  const Property<Values> *const first;
-  const guint count;
-};
-
 // Installs the properties with ids from 1, and "stats", which `text` explains, with the next id.
-template <typename Values>
-void install_properties(GObjectClass *klass, const PropertyTable<Values> &table, const char *text) {
+template <typename Values, size_t n>
+void install_properties(GObjectClass *klass, const Property<Values> (&table)[n], const char *text) {
   guint id = 1;
   for (const Property<Values> &property : table)
     g_object_class_install_property(klass, id++, property.make(property, G_OBJECT_CLASS_NAME(klass)));
@@ -183,19 +172,20 @@ class PropertyValues {
     guint serial = 0;  // changes whenever a property does that may change while playing
   };
 
-  explicit PropertyValues(const PropertyTable<Values> &table) : table_(table) {}
+  template <size_t n>
+  explicit PropertyValues(const Property<Values> (&table)[n]) : table_(table), count_(n) {}
 
   // For GObject's set_property and get_property. get() returns staged values too; false for "stats".
   void set(guint id, const GValue *value) {
     static std::atomic<guint64> changes{0};
     std::lock_guard<std::mutex> guard(lock_);
-    table_.first[id - 1].set(table_.first[id - 1], staged_, value);
+    table_[id - 1].set(table_[id - 1], staged_, value);
     seen_ = newest_ = ++changes;
   }
   bool get(guint id, GValue *value) const {
-    if (id > table_.count) return false;
+    if (id > count_) return false;
     std::lock_guard<std::mutex> guard(lock_);
-    table_.first[id - 1].get(staged_, value);
+    table_[id - 1].get(staged_, value);
     return true;
   }
 
@@ -209,10 +199,10 @@ class PropertyValues {
     std::lock_guard<std::mutex> guard(lock_);
     if (std::exchange(seen_, newest_) != newest_) return false;
     auto next = std::make_shared<Published>(*published_);
-    for (const Property<Values> &property : table_) {
-      const auto is_named = [&](const GParamSpec *spec) { return !std::strcmp(spec->name, property.name); };
-      if (std::any_of(specs, specs + count, is_named) && property.copy(staged_, *next) &&
-          property.flags & GST_PARAM_MUTABLE_PLAYING)
+    for (const Property<Values> *property = table_; property != table_ + count_; property++) {
+      const auto is_named = [&](const GParamSpec *spec) { return !std::strcmp(spec->name, property->name); };
+      if (std::any_of(specs, specs + count, is_named) && property->copy(staged_, *next) &&
+          property->flags & GST_PARAM_MUTABLE_PLAYING)
         next->serial++;
     }
     published_ = std::move(next);
@@ -227,7 +217,8 @@ class PropertyValues {
   guint serial() const { return serial_; }  // of published()
 
  private:
-  const PropertyTable<Values> table_;
+  const Property<Values> *const table_;
+  const guint count_;
   mutable std::mutex lock_;  // guards the next three members
   Values staged_;
   guint64 newest_ = 0;                           // the number of the newest staged change; no two objects share one
