@@ -115,8 +115,6 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   if (!meta->info->transform_func(output, const_cast<GstMeta *>(meta), input,
                                   gst_video_meta_transform_matrix_get_quark(), &transform))
     return false;
-  const Pixel off = chroma_shift(place, info);
-  if (off.x == 0 && off.y == 0) return true;  // the moved meta covers all samples
 #endif
   if (meta != gst_buffer_get_meta(input, api)) return true;  // the first one stands for all
   RoiList found;

@@ -86,21 +86,16 @@ PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info) {
   return {{static_cast<int>(meta->width), static_cast<int>(meta->height)}, picture, {crop->x, crop->y}};
 }
 
-Pixel chroma_shift(const PicturePlace &place, const GstVideoInfo &info) {
+RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info) {
   const GstVideoMultiviewMode views = GST_VIDEO_INFO_MULTIVIEW_MODE(&info);
   const bool columns = views == GST_VIDEO_MULTIVIEW_MODE_COLUMN_INTERLEAVED,
              rows = views == GST_VIDEO_MULTIVIEW_MODE_ROW_INTERLEAVED || GST_VIDEO_INFO_IS_INTERLACED(&info);
-  Pixel off;
+  Pixel off;  // how far subsampled samples are off their pixels
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
     const guint across = GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c), down = GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c);
     if (across) off.x = std::max(off.x, place.corner.x % (int64_t{columns ? 2 : 1} << across));
     if (down) off.y = std::max(off.y, place.corner.y % (int64_t{rows ? 2 : 1} << down));
   }
-  return off;
-}
-
-RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info) {
-  const Pixel off = chroma_shift(place, info);
   return widened(moved(std::move(regions), Pixel{} - place.corner), off, place.picture);
 }
 

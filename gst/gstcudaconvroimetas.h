@@ -23,10 +23,8 @@ FrameSize frame_size(const GstVideoInfo &info);
 // Where the picture of a buffer is: by its GstVideoCropMeta, else the whole frame.
 PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info);
 
-// At odd corners the picture has its subsampled samples up to some pixels to the right of the pixels that they are made
-// of, and below. Returns how many.
-Pixel chroma_shift(const PicturePlace &place, const GstVideoInfo &info);
-// Regions of the whole frame, in pixels of the picture. They cover what is shifted both where it is and where it was.
+// Regions of the whole frame, in pixels of the picture. At odd corners the picture has its subsampled samples up to
+// some pixels to the right of the pixels that they are made of, and below: regions cover both.
 RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info);
 
 // The rectangle of a meta. Its coordinates are unsigned, but it may begin left of the picture or above it: -5 comes as
