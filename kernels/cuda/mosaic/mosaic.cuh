@@ -194,23 +194,7 @@ constexpr int kMosaicSumBytes = 2 * kVectorBytes * kMosaicThreads, kMosaicMeanBy
 template <typename Sample>
 class MosaicThread {
  public:
-  __device__ MosaicThread(const MosaicParams &p, const MosaicTile &tile)
-      : tile_(tile),
-        part_(tile.part),
-        steps_(p.steps),
-        slice_sums_(p.sums + tile.tiles.first_sum + tile.number * tile.tiles.slices * slice_stride()),
-        pixel_bytes_(part_.channels * static_cast<int>(sizeof(Sample))),
-        begin_(tile.x(0) * pixel_bytes_),
-        end_(tile.x(tile.blocks) * pixel_bytes_),
-        top_(tile.top() + tile.slice * tile.tiles.slice_rows),
-        rows_(min(tile.bottom() - top_, tile.tiles.slice_rows)) {
-    const int thread = static_cast<int>(threadIdx.x), log_threads = tile.tiles.log_threads;
-    groups_ = kMosaicThreads >> log_threads;
-    group_ = thread >> log_threads;
-    column_ = thread & ((1 << log_threads) - 1);
-    byte_ = (begin_ & -kVectorBytes) + column_ * kVectorBytes;
-    whole_ = byte_ >= begin_ && byte_ + kVectorBytes <= end_;
-  }
+  __device__ MosaicThread(const MosaicParams &p, const MosaicTile &tile) : p_(p), tile_(tile) {}
 
   __device__ void run() {
     if (rows_ <= 0) return;
@@ -381,16 +365,22 @@ class MosaicThread {
     gather_means<uint8_t>(tile_, means, pixel_bytes_, first, word);
   }
 
+  const MosaicParams &p_;
   const MosaicTile &tile_;
-  const PartParams &part_;
-  const MosaicSteps steps_;
-  uint32_t *const slice_sums_;  // of the tile
-  const int pixel_bytes_;
-  const int begin_, end_;  // the tile's bytes of a row of the part
-  const int top_, rows_;   // rows of the part
-  int groups_, group_;     // groups of threads, one below the other
-  int column_, byte_;      // index of the thread's 16 bytes; their offset in a row of the part
-  bool whole_;             // all of them lie in the tile
+  const PartParams &part_ = tile_.part;
+  const MosaicSteps steps_ = p_.steps;
+  uint32_t *const slice_sums_ =  // of the tile
+      p_.sums + tile_.tiles.first_sum + tile_.number * tile_.tiles.slices * slice_stride();
+  const int pixel_bytes_ = part_.channels * static_cast<int>(sizeof(Sample));
+  // The tile's bytes of a row of the part, and its, or the slice's, rows.
+  const int begin_ = tile_.x(0) * pixel_bytes_, end_ = tile_.x(tile_.blocks) * pixel_bytes_;
+  const int top_ = tile_.top() + tile_.slice * tile_.tiles.slice_rows;
+  const int rows_ = min(tile_.bottom() - top_, tile_.tiles.slice_rows);
+  // Groups of threads, one below the other, and where the thread's 16 bytes are in a row of the part.
+  const int thread_ = static_cast<int>(threadIdx.x), log_threads_ = tile_.tiles.log_threads;
+  const int groups_ = kMosaicThreads >> log_threads_, group_ = thread_ >> log_threads_;
+  const int byte_ = (begin_ & -kVectorBytes) + (thread_ & ((1 << log_threads_) - 1)) * kVectorBytes;
+  const bool whole_ = byte_ >= begin_ && byte_ + kVectorBytes <= end_;  // all of them lie in the tile
 };
 
 // Mosaics of any format, sample by sample: a warp, or the whole thread block, does a block of the mosaic.

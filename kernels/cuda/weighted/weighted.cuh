@@ -82,12 +82,7 @@ constexpr int kRowSumPitch = kWeightedWidth + 1;
 // another part holds its alpha, one more for that.
 class WeightedReader {
  public:
-  __device__ WeightedReader(const AlphaParams &p, const PartParams &part)
-      : p_(p),
-        part_(part),
-        own_(p.alpha[part.number]),
-        holder_(find_part(p, own_.holder)),
-        alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel) {}
+  __device__ WeightedReader(const AlphaParams &p, const PartParams &part) : p_(p), part_(part) {}
 
   // The slot that contains alpha.
   __device__ int alpha_slot() const { return holder_.number == part_.number ? p_.alpha_channel : part_.channels; }
@@ -116,9 +111,9 @@ class WeightedReader {
  private:
   const AlphaParams &p_;
   const PartParams &part_;
-  const AlphaParams::Alpha &own_;
-  const PartParams &holder_;
-  const ChannelReader alpha_;
+  const AlphaParams::Alpha &own_ = p_.alpha[part_.number];
+  const PartParams &holder_ = find_part(p_, own_.holder);
+  const ChannelReader alpha_ = ChannelReader(holder_, holder_.source, holder_.source_pitch, p_.alpha_channel);
 };
 
 constexpr int kSamplesWidth = 32, kSamplesHeight = 8;  // a block's tile
@@ -211,16 +206,7 @@ class WeightedTile {
 
  public:
   __device__ WeightedTile(const WeightedParams<Sum> &p, const Tile &tile)
-      : p_(p),
-        part_(tile.part),
-        reader_(p, tile.part),
-        slot_(reader_.alpha_slot()),
-        x0_(tile.x0),
-        y0_(tile.y0),
-        lane_(static_cast<int>(threadIdx.x % 32)),
-        warp_(warp_uniform(static_cast<int>(threadIdx.x / 32))),
-        row_sums_(shared_memory<RowSums>()),
-        products_(reinterpret_cast<Products *>(row_sums_ + kRowSumPitch * p.batch)) {}
+      : p_(p), part_(tile.part), x0_(tile.x0), y0_(tile.y0) {}
 
   // If alpha is 0 in a whole window, its colours are means without alpha: tiles with such windows are done twice.
   __device__ void run() {
@@ -408,11 +394,11 @@ class WeightedTile {
 
   const WeightedParams<Sum> &p_;
   const PartParams &part_;
-  const WeightedReader reader_;
-  const int slot_;  // slot of alpha
-  const int x0_, y0_, lane_, warp_;
-  RowSums *const row_sums_;
-  Products *const products_;
+  const WeightedReader reader_ = WeightedReader(p_, part_);
+  const int slot_ = reader_.alpha_slot(), x0_, y0_;
+  const int lane_ = static_cast<int>(threadIdx.x % 32), warp_ = warp_uniform(static_cast<int>(threadIdx.x / 32));
+  RowSums *const row_sums_ = shared_memory<RowSums>();
+  Products *const products_ = reinterpret_cast<Products *>(row_sums_ + kRowSumPitch * p_.batch);
 };
 
 // Blocks of a multiprocessor at the same time.
