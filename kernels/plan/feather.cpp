@@ -19,17 +19,7 @@ namespace {
 class Feathering {
  public:
   Feathering(const RegionRows &pixels, int columns, const Feather &feather)
-      : pixels_(pixels),
-        columns_(columns),
-        square_x_(feather.column_step * feather.column_step),
-        square_y_(feather.row_step * feather.row_step),
-        reach_x_(static_cast<int>(feather.reach() / feather.column_step)),
-        reach_y_(static_cast<int>(feather.reach() / feather.row_step)),
-        share_by_square_(shares_by_square(feather.width)),
-        reach_by_square_(reaches()),
-        share_(columns),
-        source_list_(columns + 2),
-        envelope_(columns + 2) {}
+      : pixels_(pixels), columns_(columns), feather_(feather) {}
 
   RegionRows run(const Cancellation &cancellation) {
     look_up(cancellation);
@@ -204,21 +194,25 @@ class Feathering {
 
   const RegionRows &pixels_;
   const int columns_;
-  const int64_t square_x_, square_y_;  // of the distance between neighbours
-  const int reach_x_, reach_y_;        // pixels of the part
-  const std::vector<uint8_t> share_by_square_;
-  const std::vector<int> reach_by_square_;
+  const Feather &feather_;
+  // Squares of the distances between neighbours.
+  const int64_t square_x_ = feather_.column_step * feather_.column_step;
+  const int64_t square_y_ = feather_.row_step * feather_.row_step;
+  const int reach_x_ = static_cast<int>(feather_.reach() / feather_.column_step);  // pixels of the part
+  const int reach_y_ = static_cast<int>(feather_.reach() / feather_.row_step);
+  const std::vector<uint8_t> share_by_square_ = shares_by_square(feather_.width);
+  const std::vector<int> reach_by_square_ = reaches();
   RegionRows result_;
   // By row: the columns that look_up() found, and the rows up to the nearest pixel of a region.
   std::vector<size_t> first_source_, first_above_;
   std::vector<PixelRun> source_;
   std::vector<uint16_t> above_;
   // The row at hand: shares by column, complete runs, and the sources that pixels from begin_ on fade from.
-  std::vector<uint8_t> share_;
+  std::vector<uint8_t> share_ = std::vector<uint8_t>(columns_);
   std::vector<PixelRun> runs_;
-  std::vector<Source> source_list_;
+  std::vector<Source> source_list_ = std::vector<Source>(columns_ + 2);
   size_t sources_ = 0;
-  std::vector<Nearest> envelope_;
+  std::vector<Nearest> envelope_ = std::vector<Nearest>(columns_ + 2);
   int64_t begin_ = 0;
 };
 

@@ -52,12 +52,7 @@ bool fits_32_bits(double sum, int64_t divisor, int depth, double bias) {
 class LinearCompiler {
  public:
   LinearCompiler(const FilterSettings &settings, const FrameLayout &layout, Pass &pass)
-      : s_(settings),
-        layout_(layout),
-        pass_(pass),
-        depth_(layout.depth()),
-        largest_(std::ldexp(1.0, depth_) - 1),
-        absolute_(s_.negative == Negative::Auto ? mask_is_absolute(s_.mask) : s_.negative == Negative::Absolute) {}
+      : s_(settings), layout_(layout), pass_(pass) {}
 
   void compile() {
     if (s_.mask == Mask::Kirsch) {
@@ -375,9 +370,10 @@ class LinearCompiler {
   const FilterSettings &s_;
   const FrameLayout &layout_;
   Pass &pass_;
-  const int depth_;       // the largest depth decides the required accuracy of a mask
-  const double largest_;  // largest sample value
-  const bool absolute_;   // negative results become their absolute value
+  const int depth_ = layout_.depth();                   // the largest decides the required accuracy of a mask
+  const double largest_ = std::ldexp(1.0, depth_) - 1;  // sample value
+  // Negative results become their absolute value.
+  const bool absolute_ = s_.negative == Negative::Auto ? mask_is_absolute(s_.mask) : s_.negative == Negative::Absolute;
 };
 
 }  // namespace

@@ -54,14 +54,7 @@ struct Field {
 class TurnedRegion {
  public:
   TurnedRegion(const Region &region, bool ellipse, const Field &field)
-      : field_(field),
-        ellipse_(ellipse),
-        half_width_(region.width / 2.0),
-        half_height_(region.height / 2.0),
-        x_(region.x + half_width_),
-        y_(region.y + half_height_),
-        cos_(std::cos(region.rotation)),
-        sin_(std::sin(region.rotation)) {}
+      : region_(region), field_(field), ellipse_(ellipse) {}
 
   // Rows of the field in which the region may have pixels.
   int top() const { return row_of(y_ - reach_y()); }
@@ -136,9 +129,12 @@ class TurnedRegion {
            std::abs(dy) < kHalfPixel + reach_y();
   }
 
+  const Region &region_;
   const Field &field_;
   bool ellipse_;
-  double half_width_, half_height_, x_, y_, cos_, sin_;
+  double half_width_ = region_.width / 2.0, half_height_ = region_.height / 2.0;
+  double x_ = region_.x + half_width_, y_ = region_.y + half_height_;
+  double cos_ = std::cos(region_.rotation), sin_ = std::sin(region_.rotation);
 };
 
 // A mask spread over its rectangle.
