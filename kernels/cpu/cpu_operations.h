@@ -41,12 +41,7 @@ class MaskSum {
   static constexpr int kRowsTogether = 1;
 
   MaskSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
-      : context_(context),
-        mask_(mask),
-        start_(static_cast<Row>(start)),
-        width_(context.pass().width()),
-        height_(context.pass().height()),
-        repeated_(height_) {
+      : context_(context), mask_(mask), start_(static_cast<Row>(start)) {
     if (mask.separable()) rows_ = Ring<Row>(context.scratch, context.samples, height_);
     if (!kDoubles) return;
     converted_ = context.scratch.template take<In>(row_length());
@@ -137,8 +132,8 @@ class MaskSum {
   const RowContext<T> &context_;
   const IntegerMask &mask_;
   const Row start_;
-  const int width_, height_;
-  RepeatedRows repeated_;
+  const int width_ = context_.pass().width(), height_ = context_.pass().height();
+  RepeatedRows repeated_ = RepeatedRows(height_);
   Ring<Row> rows_;
   In *converted_ = nullptr;  // samples of a row as doubles
   Row *sums_ = nullptr;      // totals as doubles
@@ -161,13 +156,7 @@ class BoxSum {
   static constexpr int kRowsTogether = 1;
 
   BoxSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
-      : context_(context),
-        coefficient_(mask.row[0] * mask.column[0]),
-        start_(start),
-        length_(context.window.length()),
-        columns_(context.scratch.template take<Column>(whole_blocks(length_))),
-        scan_(context.scratch.template take<Total>(whole_blocks(context.samples) + length_)),
-        zeros_(context.scratch.template take<T>(whole_blocks(length_))) {
+      : context_(context), coefficient_(mask.row[0] * mask.column[0]), start_(start) {
     std::fill_n(columns_, whole_blocks(length_), Column{0});
     std::fill_n(zeros_, whole_blocks(length_), T{0});
   }
@@ -191,10 +180,10 @@ class BoxSum {
   const RowContext<T> &context_;
   const int32_t coefficient_;
   const Total start_;
-  const int length_;
-  Column *columns_;
-  Total *scan_;
-  T *zeros_;
+  const int length_ = context_.window.length();
+  Column *columns_ = context_.scratch.template take<Column>(whole_blocks(length_));
+  Total *scan_ = context_.scratch.template take<Total>(whole_blocks(context_.samples) + length_);
+  T *zeros_ = context_.scratch.template take<T>(whole_blocks(length_));
 };
 
 // The same for small windows of bytes: column sums have 16 bits. Along a row, sums of 2, 4, 8, ... columns are each
@@ -218,15 +207,7 @@ class SmallBoxSum {
 
   // `halved`: the sums are of the samples alone, see make_halved_rounding16().
   SmallBoxSum(const RowContext<uint8_t> &context, const IntegerMask &mask, Total start, bool halved)
-      : context_(context),
-        coefficient_(static_cast<Total>(halved ? 1 : mask.row[0] * mask.column[0])),
-        start_(start),
-        width_(context.pass().width()),
-        largest_(largest(context.pass())),
-        length_(whole_blocks(context.window.length())),
-        columns_(context.scratch.take<uint16_t>(length_ + kSlack)),
-        rest_(context.scratch.take<uint16_t>(kStrip)),
-        zeros_(context.scratch.take<uint8_t>(length_)) {
+      : context_(context), coefficient_(static_cast<Total>(halved ? 1 : mask.row[0] * mask.column[0])), start_(start) {
     std::fill_n(columns_, length_ + kSlack, uint16_t{0});
     std::fill_n(zeros_, length_, uint8_t{0});
     for (int size = 2; size <= largest_; size *= 2)
@@ -288,9 +269,11 @@ class SmallBoxSum {
 
   const RowContext<uint8_t> &context_;
   const Total coefficient_, start_;
-  const int width_, largest_, length_;
-  uint16_t *columns_, *rest_;  // rest_: sums of the columns that are left over, fewer than largest_
-  uint8_t *zeros_;
+  const int width_ = context_.pass().width(), largest_ = largest(context_.pass());
+  const int length_ = whole_blocks(context_.window.length());
+  uint16_t *columns_ = context_.scratch.take<uint16_t>(length_ + kSlack);
+  uint16_t *rest_ = context_.scratch.take<uint16_t>(kStrip);  // sums of the columns left over, fewer than largest_
+  uint8_t *zeros_ = context_.scratch.take<uint8_t>(length_);
   std::vector<uint16_t *> sums_;  // of 2, 4, 8, ... columns
 };
 
@@ -331,10 +314,7 @@ class LinearOp : public Operation<T> {
   // `rounding`: of sums of 16 bits.
   template <typename... More>
   explicit LinearOp(const RowContext<T> &context, const Rounding16 &rounding = {}, More... more)
-      : context_(context),
-        rounding_(rounding),
-        sum_(context, context.pass().mask[0], rounding.start, more...),
-        total_(context.scratch.template take<Total>(context.blocks())) {}
+      : context_(context), rounding_(rounding), sum_(context, context.pass().mask[0], rounding.start, more...) {}
   void enter(int y) override { sum_.enter(y); }
   void filter(int y, T *out) override {
     if constexpr (std::is_same_v<SumType, MaskSum<T, Lanes<uint16_t, uint16_t>>>)
@@ -349,7 +329,7 @@ class LinearOp : public Operation<T> {
   const RowContext<T> &context_;
   const Rounding16 rounding_;
   SumType sum_;
-  Total *total_;
+  Total *total_ = context_.scratch.template take<Total>(context_.blocks());
 };
 
 template <typename T, typename Acc>
@@ -364,14 +344,7 @@ class MagnitudeOp : public Operation<T> {
     });
   }
 
-  explicit MagnitudeOp(const RowContext<T> &context)
-      : context_(context),
-        x_(context, context.pass().mask[0], 0),
-        y_(context, context.pass().mask[1], 0),
-        gx_(context.scratch.template take<Acc>(context.blocks())),
-        gy_(context.scratch.template take<Acc>(context.blocks())),
-        magnitude_(context.scratch.template take<int32_t>(context.blocks())),
-        large_(reach(0) > kMostExact || reach(1) > kMostExact) {}
+  explicit MagnitudeOp(const RowContext<T> &context) : context_(context) {}
   void enter(int y) override {
     x_.enter(y);
     y_.enter(y);
@@ -392,10 +365,11 @@ class MagnitudeOp : public Operation<T> {
   }
 
   const RowContext<T> &context_;
-  MaskSum<T, Lanes<Acc, Acc>> x_, y_;
-  Acc *gx_, *gy_;
-  int32_t *magnitude_;
-  const bool large_;
+  MaskSum<T, Lanes<Acc, Acc>> x_{context_, context_.pass().mask[0], 0}, y_{context_, context_.pass().mask[1], 0};
+  Acc *gx_ = context_.scratch.template take<Acc>(context_.blocks());
+  Acc *gy_ = context_.scratch.template take<Acc>(context_.blocks());
+  int32_t *magnitude_ = context_.scratch.template take<int32_t>(context_.blocks());
+  const bool large_ = reach(0) > kMostExact || reach(1) > kMostExact;
 };
 
 template <typename T, typename Acc>

@@ -80,13 +80,7 @@ class PairSum {
   }
 
   PairSum(const RowContext<T> &context, const IntegerMask &mask, int32_t start)
-      : context_(context),
-        mask_(mask),
-        start_(static_cast<uint32_t>(start)),
-        width_(context.pass().width()),
-        repeated_(context.pass().height() + 1),
-        rows_(context.scratch, context.samples, (context.pass().height() + 1) / 2),
-        sums_(context.scratch.template take<uint16_t>(context.blocks())) {
+      : context_(context), mask_(mask), start_(static_cast<uint32_t>(start)) {
     const int height = context.pass().height();
     const auto factor = [&](int j) { return j >= 0 && j < height ? mask.column[j] : 0; };
     for (int odd : {0, 1})
@@ -156,11 +150,11 @@ class PairSum {
   const RowContext<T> &context_;
   const IntegerMask &mask_;
   uint32_t start_, row_start_ = 0;
-  const int width_;
-  RepeatedRows repeated_;
-  Ring<int32_t> rows_;
-  uint16_t *const sums_;          // sums of a row
-  int32_t *pairs_ = nullptr;      // pairs of a row's samples
+  const int width_ = context_.pass().width();
+  RepeatedRows repeated_ = RepeatedRows(context_.pass().height() + 1);
+  Ring<int32_t> rows_ = Ring<int32_t>(context_.scratch, context_.samples, (context_.pass().height() + 1) / 2);
+  uint16_t *const sums_ = context_.scratch.template take<uint16_t>(context_.blocks());  // of a row
+  int32_t *pairs_ = nullptr;                                                            // pairs of a row's samples
   PairTerms<1> row_, column_[2];  // column_[1]: for windows that begin at an odd row
   std::vector<Tap<T>> taps_;
 };
@@ -173,11 +167,7 @@ class DensePairSum {
   using Total = TotalSum;
   static constexpr int kRowsTogether = kRowsAtATime;
 
-  DensePairSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
-      : context_(context),
-        height_(context.pass().height()),
-        rows_(context.scratch, context.window.length(), height_ + kRowsAtATime - 1),
-        start_(start) {
+  DensePairSum(const RowContext<T> &context, const IntegerMask &mask, Total start) : context_(context), start_(start) {
     for (Total *&sums : later_) sums = context.scratch.template take<Total>(context.blocks());
     for (int32_t c : mask.value) start_ += int64_t{pair_zero(T{})} * c;
     if (kWide) {
@@ -280,8 +270,8 @@ class DensePairSum {
   }
 
   const RowContext<T> &context_;
-  const int height_;
-  Ring<int32_t> rows_;
+  const int height_ = context_.pass().height();
+  Ring<int32_t> rows_ = Ring<int32_t>(context_.scratch, context_.window.length(), height_ + kRowsAtATime - 1);
   int64_t start_;
   Total *later_[kRowsAtATime - 1];  // sums of the rows after the first
   int32_t *sums_[kRowsAtATime];     // of a chunk
