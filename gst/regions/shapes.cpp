@@ -232,19 +232,21 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
   Box all = {0, 0, 0, 0};
   // The size of samples in whole pixels. They lie at multiples of it, so that joining once more does not move edges.
   int64_t across = INT_MAX, down = INT_MAX;
-  auto result = std::make_shared<RoiMask>();
+  int shorter_side = 0;
   for (const auto &m : masks) {
     const Box box = around(box_of(m->mask.box), frame);
     if (box.empty()) continue;
     all = all.empty() ? box : all.hull(box);
     across = std::min<int64_t>(across, std::max(m->mask.box.width / m->mask.width, 1));
     down = std::min<int64_t>(down, std::max(m->mask.box.height / m->mask.height, 1));
-    result->shorter_side = std::max(result->shorter_side, m->shorter_side);
+    shorter_side = std::max(shorter_side, m->shorter_side);
   }
   if (all.empty()) return nullptr;
   all = {floor_div(all.x0, across) * across, floor_div(all.y0, down) * down, ceil_div(all.x1, across) * across,
          ceil_div(all.y1, down) * down};
+  auto result = std::make_shared<RoiMask>();
   result->mask = blank(all, all.width() / across, all.height() / down);
+  result->shorter_side = shorter_side;
   for (const auto &m : masks)
     if (!around(box_of(m->mask.box), frame).empty()) paint(m->mask, 0, &result->mask);
   return result;
