@@ -247,6 +247,15 @@ class WeightedTile {
     for (int s = 1; s < kSlots; s++) v = s == slot ? sum[s] : v;
     return v;
   }
+  // By halves: nvcc 12.4 never ends when it compiles the other form for numbers of 128 bits.
+  __device__ static Uint128 pick(const Uint128 (&sum)[kSlots], int slot) {
+    uint64_t low[kSlots], high[kSlots];
+    each<kSlots>([&](int s) {
+      low[s] = static_cast<uint64_t>(sum[s]);
+      high[s] = static_cast<uint64_t>(sum[s] >> 64);
+    });
+    return Uint128{pick(high, slot)} << 64 | pick(low, slot);
+  }
 
   __device__ void add_up(bool weighted, Sum (&sum)[kColumnPixels][kSlots]) {
     const int rows = min(kWeightedHeight, part_.height - y0_) + 2 * p_.radius_y;
