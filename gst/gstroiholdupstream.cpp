@@ -41,6 +41,12 @@ bool is_empty(GstBufferPool *pool) {
   return flow == GST_FLOW_EOS;
 }
 
+// Whether the pool pads the rows of its frames. Some detectors read rows as if they had no padding, and find nothing.
+bool pads_rows(GstBufferPool *pool) {
+  const Ref<GstStructure> config(gst_buffer_pool_get_config(pool));
+  return gst_buffer_pool_config_has_option(config.get(), GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+}
+
 // Whether a sink of the pipeline still waits for its first frame after the start, a seek or a pause.
 bool awaits_frame(GstElement *element) {
   Ref<GstElement> top(GST_ELEMENT(gst_object_ref(element)));
@@ -61,7 +67,7 @@ GstClockTime hold_latency(guint64 lookahead, const std::optional<GstVideoInfo> &
   return std::min<GstClockTime>(gst_util_uint64_scale_ceil(frames, seconds, per), G_MAXINT64);
 }
 
-// A pool is not offered if it is limited to fewer.
+// A pool is not offered if it is limited to fewer, or if it pads rows.
 gboolean answer_allocation_query(GstPad *srcpad, GstQuery *query, GstClockTime latency) {
   GstCaps *caps;
   GstVideoInfo info;
@@ -73,12 +79,12 @@ gboolean answer_allocation_query(GstPad *srcpad, GstQuery *query, GstClockTime l
   const gboolean answered = gst_pad_peer_query(srcpad, query);
   if (!answered && !waiting) return FALSE;
   const guint count = gst_query_get_n_allocation_pools(query);
-  for (guint i = 0; i < count && waiting; i++) {
+  for (guint i = 0; i < count; i++) {
     GstBufferPool *pool = nullptr;
     guint size, min, max;
     gst_query_parse_nth_allocation_pool(query, i, &pool, &size, &min, &max);
     const Ref<GstBufferPool> owned(pool);
-    const bool fits = !max || max >= min + waiting;
+    const bool fits = (!max || max >= min + waiting) && !(pool && pads_rows(pool));
     gst_query_set_nth_allocation_pool(query, i, fits ? pool : nullptr, size, min + waiting, fits ? max : 0);
   }
   if (!count && waiting)

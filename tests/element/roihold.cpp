@@ -307,6 +307,40 @@ GST_START_TEST(other_elements_take_the_frames) {
 }
 GST_END_TEST;
 
+// Some detectors read rows as if they had no padding. An encoder behind may ask for padded rows.
+GST_START_TEST(a_detector_gets_no_padded_rows) {
+  const GstVideoInfo info = gray(50, 32);
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  for (const char *properties : {"", "lookahead=100000000"})
+    for (const guint max : {0u, 100u})
+      for (const bool pads : {false, true}) {
+        Harness h(new_hold(properties));
+        const Ref<GstBufferPool> pool(gst_video_buffer_pool_new());
+        GstStructure *config = gst_buffer_pool_get_config(pool.get());
+        gst_buffer_pool_config_set_params(config, caps.get(), static_cast<guint>(GST_VIDEO_INFO_SIZE(&info)), 0, max);
+        if (pads) {
+          GstVideoAlignment alignment;
+          gst_video_alignment_reset(&alignment);
+          alignment.stride_align[0] = 15;
+          gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+          gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+          gst_buffer_pool_config_set_video_alignment(config, &alignment);
+        }
+        fail_unless(gst_buffer_pool_set_config(pool.get(), config));
+        offer_pool(h, pool.get(), max);
+        h.set_caps(info);
+        const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+        fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+        fail_unless_equals_int(gst_query_get_n_allocation_pools(query.get()), 1);
+        GstBufferPool *offered;
+        gst_query_parse_nth_allocation_pool(query.get(), 0, &offered, nullptr, nullptr, nullptr);
+        const Ref<GstBufferPool> owned(offered);
+        fail_unless(offered == (pads ? nullptr : pool.get()));
+        fail_unless(gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr));
+      }
+}
+GST_END_TEST;
+
 // An object moves through the picture. The detector finds it late, and misses it for at most as long as it is held: for
 // each frame rate, pool of upstream and element between, no frame shows it.
 GST_START_TEST(no_frame_shows_what_a_detector_misses) {
@@ -487,6 +521,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, without_the_meta_no_less_is_hidden);
   tcase_add_test(tc, elements_between_keep_the_regions);
   tcase_add_test(tc, other_elements_take_the_frames);
+  tcase_add_test(tc, a_detector_gets_no_padded_rows);
   tcase_add_test(tc, no_frame_shows_what_a_detector_misses);
   tcase_add_test(tc, pauses_and_seeks_never_hang);
   tcase_add_test(tc, reports_may_be_answered);
