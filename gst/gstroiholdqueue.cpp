@@ -371,7 +371,7 @@ void HoldQueue::run(gpointer queue) {
 }
 
 void HoldQueue::loop() {
-  const Ref<GstElement> kept(GST_ELEMENT(gst_object_ref(element_)));  // a pad probe may stop and release it
+  Ref<GstElement> kept;  // released after guard
   std::unique_lock<std::mutex> guard(lock_);
   pads_.task = std::this_thread::get_id();
   if (!wait_for_first(guard)) {
@@ -379,6 +379,7 @@ void HoldQueue::loop() {
     gst_pad_pause_task(pads_.source);  // with lock_ held: a thread that starts the task comes after this
     return;
   }
+  kept.reset(GST_ELEMENT(gst_object_ref(element_)));  // a pad probe may stop and release it
   std::list<Item> first;
   first.splice(first.begin(), items_, items_.begin());
   pushes_ = true;

@@ -307,6 +307,22 @@ GST_START_TEST(other_elements_take_the_frames) {
 }
 GST_END_TEST;
 
+// Applications and tests count references: a thread that only waits holds none.
+GST_START_TEST(only_the_application_holds_the_element) {
+  const GstVideoInfo info = gray();
+  for (const guint64 lookahead : {guint64{0}, guint64{100 * GST_MSECOND}}) {
+    GstHarness *h = gst_harness_new("roihold");
+    g_object_set(h->element, "lookahead", lookahead, nullptr);
+    gst_harness_set_src_caps(h, gst_video_info_to_caps(&info));
+    fail_unless_equals_int(gst_harness_push(h, frame_at(0, {}).release()), GST_FLOW_OK);
+    const auto references = [&] { return GST_OBJECT_REFCOUNT_VALUE(h->element); };
+    for (int i = 0; i < 1000 && references() > 1; i++) g_usleep(1000);  // the frame may be leaving
+    fail_unless_equals_int(references(), 1);
+    gst_harness_teardown(h);
+  }
+}
+GST_END_TEST;
+
 // Some detectors read rows as if they had no padding. An encoder behind may ask for padded rows.
 GST_START_TEST(a_detector_gets_no_padded_rows) {
   const GstVideoInfo info = gray(50, 32);
@@ -521,6 +537,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, without_the_meta_no_less_is_hidden);
   tcase_add_test(tc, elements_between_keep_the_regions);
   tcase_add_test(tc, other_elements_take_the_frames);
+  tcase_add_test(tc, only_the_application_holds_the_element);
   tcase_add_test(tc, a_detector_gets_no_padded_rows);
   tcase_add_test(tc, no_frame_shows_what_a_detector_misses);
   tcase_add_test(tc, pauses_and_seeks_never_hang);
