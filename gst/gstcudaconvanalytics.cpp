@@ -45,17 +45,28 @@ constexpr char kUndecoded[] =
 
 }  // namespace
 
+bool is_analytics(const GstMeta *meta) {
+  return !g_strcmp0(g_type_name(meta->info->api), "GstAnalyticsRelationMetaAPI");
+}
+
 #ifndef CUDACONV_ANALYTICS
 
 GType analytics_meta_api() {
   return G_TYPE_INVALID;
 }
 
-void add_analytics(GstBuffer *buffer, const WantedLabels &, RoiList *list, std::string *trouble) {
+gsize analytics_length(const GstMeta *) {
+  return 0;
+}
+
+void add_analytics(GstBuffer *buffer, const WantedLabels &, const SeenAnalytics &seen, RoiList *list,
+                   std::string *trouble) {
   if (has_undecoded_tensors(buffer)) return filter_whole(kUndecoded, list, trouble);
-  const GType api = g_type_from_name("GstAnalyticsRelationMetaAPI");
   gpointer state = nullptr;
-  if (api == G_TYPE_INVALID || !gst_buffer_iterate_meta_filtered(buffer, &state, api)) return;
+  bool found = false;
+  while (const GstMeta *meta = gst_buffer_iterate_meta(buffer, &state))
+    found |= is_analytics(meta) && !seen.count(meta);
+  if (!found) return;
   filter_whole(
       "this build cannot read the analytics metas that frames come with, and filters these frames whole: build it with "
       "gstreamer-analytics-1.0 (Debian: libgstreamer-plugins-bad1.0-dev), version 1.24 or newer",
@@ -442,11 +453,13 @@ bool add_segmentation(const Mtd &segmentation, const WantedLabels &wanted, RoiLi
 // The detections whose place is taken by masks.
 using Ids = std::set<guint>;
 
-Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_unused]] const WantedLabels &wanted,
-                      [[maybe_unused]] RoiList *list, [[maybe_unused]] std::string *trouble) {
+Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_unused]] guint first,
+                      [[maybe_unused]] const WantedLabels &wanted, [[maybe_unused]] RoiList *list,
+                      [[maybe_unused]] std::string *trouble) {
   Ids ids;
 #ifdef CUDACONV_ANALYTICS_MASKS
   for_each(meta, gst_analytics_segmentation_mtd_get_mtd_type(), [&](const Mtd &segmentation) {
+    if (segmentation.id < first) return;
     if (!add_segmentation(segmentation, wanted, list, trouble)) return;
     for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(),
                      [&](const Mtd &detection) { ids.insert(detection.id); });
@@ -502,14 +515,23 @@ GType analytics_meta_api() {
   return GST_ANALYTICS_RELATION_META_API_TYPE;
 }
 
-void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+gsize analytics_length(const GstMeta *meta) {
+  return gst_analytics_relation_get_length(reinterpret_cast<GstAnalyticsRelationMeta *>(const_cast<GstMeta *>(meta)));
+}
+
+// The ids of mtds count from 0, in the order in which they were added.
+void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const SeenAnalytics &seen, RoiList *list,
+                   std::string *trouble) {
   if (has_undecoded_tensors(buffer)) filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_ANALYTICS_RELATION_META_API_TYPE)) {
     auto *relations = reinterpret_cast<GstAnalyticsRelationMeta *>(meta);
-    const Ids replaced = add_segmentations(relations, wanted, list, trouble);
-    for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY,
-             [&](const Mtd &mtd) { add_mtd(mtd, replaced, wanted, list, trouble); });
+    const auto part = seen.find(meta);
+    const guint first = part == seen.end() ? 0 : static_cast<guint>(part->second);
+    const Ids replaced = add_segmentations(relations, first, wanted, list, trouble);
+    for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](const Mtd &mtd) {
+      if (mtd.id >= first) add_mtd(mtd, replaced, wanted, list, trouble);
+    });
   }
 }
 

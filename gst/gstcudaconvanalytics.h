@@ -9,6 +9,7 @@
 #include <gst/gst.h>
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "regions/shapes.h"
@@ -46,7 +47,15 @@ struct WantedLabels {
 // The API type of GstAnalyticsRelationMeta; G_TYPE_INVALID in builds without the analytics library.
 GType analytics_meta_api();
 
-// Adds the regions in the buffer's GstAnalyticsRelationMetas to `list`, in pixels of the whole frame:
+// Whether a meta is a GstAnalyticsRelationMeta, also in builds without the analytics library.
+bool is_analytics(const GstMeta *meta);
+// How many mtds it has; 0 in builds without the library.
+gsize analytics_length(const GstMeta *meta);
+
+// The first mtds of GstAnalyticsRelationMetas, which do not count.
+using SeenAnalytics = std::map<const GstMeta *, gsize>;
+
+// Adds the regions in the buffer's GstAnalyticsRelationMetas, but for `seen`, to `list`, in pixels of the whole frame:
 // - the rectangle of each detection, but not where a mask is related to it. Its labels are its type, its semantic tag,
 //   the most probable classes that are related to it, and the tags of its groups;
 // - each value of a segmentation mask as one mask, or all values as one mask if they are many. A value has the labels
@@ -55,6 +64,7 @@ GType analytics_meta_api();
 // - a rectangle around each group of keypoints.
 // All of the frame becomes a region where there is anything else, such as tensors that nothing has decoded. `trouble`
 // then receives a sentence for the user.
-void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble);
+void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const SeenAnalytics &seen, RoiList *list,
+                   std::string *trouble);
 
 }  // namespace cudaconv::gst

@@ -90,6 +90,15 @@ bool keeps_meta(GType api) {
   return true;
 }
 
+// Adds the regions in the input's analytics metas, but for `seen`, as GstVideoRegionOfInterestMetas.
+static void add_analytics_regions(GstBuffer *output, GstBuffer *input, const SeenAnalytics &seen,
+                                  const PicturePlace &place, const GstVideoInfo &info) {
+  RoiList found;
+  std::string trouble;  // the reader of the input's regions says it
+  add_analytics(input, {false, [](const Labels &) { return true; }, [](const Labels &) {}}, seen, &found, &trouble);
+  add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture);
+}
+
 bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, const GstVideoInfo &info) {
   const PicturePlace place = picture_place(input, info);
   const GType api = meta->info->api;
@@ -99,7 +108,10 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
     return true;
   }
   if (api == held_regions_api()) {
-    set_held_regions(output, moved_to_picture(*get_held_regions(input), place, info));
+    const RegionsInForce &held = *get_held_regions(input);
+    set_held_regions(output, {moved_to_picture(held.regions, place, info), held.analytics});
+    // What later detectors have added to analytics metas that are before it.
+    add_analytics_regions(output, input, SeenMetas(input, &held).analytics(), place, info);
     return true;
   }
   if (api != analytics_meta_api()) return false;
@@ -117,10 +129,7 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
     return false;
 #endif
   if (meta != gst_buffer_get_meta(input, api)) return true;  // the first one stands for all
-  RoiList found;
-  std::string trouble;  // the reader of the input's regions says it
-  add_analytics(input, {false, [](const Labels &) { return true; }, [](const Labels &) {}}, &found, &trouble);
-  add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture);
+  add_analytics_regions(output, input, {}, place, info);
   return true;
 }
 

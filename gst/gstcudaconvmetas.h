@@ -20,7 +20,8 @@ namespace cudaconv::gst {
 // Leaves warnings in `messages`.
 class RegionFinder {
  public:
-  explicit RegionFinder(Messages &messages) : messages_(messages), metas_(messages, "roi-type") {}
+  explicit RegionFinder(Messages &messages)
+      : messages_(messages), metas_(messages, "roi-type", RoiMetaReader::Beside::kOthers) {}
 
   // To be called when the element starts.
   void start();

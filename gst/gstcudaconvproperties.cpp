@@ -130,7 +130,7 @@ constexpr Property<Configuration> kProperties[] = {
      *
      * Detectors and trackers attach regions to buffers as metas. A buffer without regions is only copied, unless
      * #GstCudaConv:roi-invert is set. Detections may be rotated about their centre, clockwise on the screen. The meta
-     * of an element roihold takes the place of all others.
+     * of an element roihold takes the place of all that it has seen.
      *
      * Each value of a segmentation mask is one region. If there are more than 64 values, or if they overlap much, all
      * values form one region. The background is no region: value 0, unless its class has another name than

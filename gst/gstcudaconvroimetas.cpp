@@ -26,6 +26,28 @@ std::string printable(const std::string &text) {
   return result;
 }
 
+Labels labels_of(const Detected &found) {
+  return found.labels ? *found.labels : Labels();
+}
+
+// Whether a roihold has this rectangle, as it is or as it attaches it for other elements. It has been scaled since
+// then, perhaps, and rounded in another way: then it counts once more.
+bool has(const RoiList &held, const DetectedRegion &region) {
+  const auto is_that = [&](const Detected &found, const Region &place) {
+    return (place == region.region || attached(place) == region.region) && type_of(found) == type_of(region);
+  };
+  return std::any_of(held.region.begin(), held.region.end(),
+                     [&](const auto &found) { return is_that(found, found.region); }) ||
+         std::any_of(held.mask.begin(), held.mask.end(),
+                     [&](const auto &found) { return is_that(*found, found->mask.box); });
+}
+
+bool has(const RoiList &held, const RoiMask &mask) {
+  return std::any_of(held.mask.begin(), held.mask.end(), [&](const auto &found) {
+    return found->mask.box == mask.mask.box && type_of(*found) == type_of(mask);
+  });
+}
+
 // Adds the regions of a roihold that are wanted. A region that was joined of several types always is.
 void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
   const auto takes = [&](const Detected &found) {
@@ -39,11 +61,12 @@ void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
   list->everywhere |= held.everywhere;
 }
 
-// Adds the regions in a buffer's metas that are wanted. `trouble`: see add_analytics().
-void add_regions(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
-  if (const RoiList *held = get_held_regions(buffer)) return add_held(*held, wanted, list);
+// Adds the regions in other metas, but for `seen`, that are wanted. `trouble`: see add_analytics().
+void add_metas(GstBuffer *buffer, const SeenMetas &seen, const WantedLabels &wanted, RoiList *list,
+               std::string *trouble) {
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+    if (seen.has(meta)) continue;
     auto *roi = reinterpret_cast<GstVideoRegionOfInterestMeta *>(meta);
     const gchar *const type = g_quark_to_string(roi->roi_type);
     const Labels labels = type ? Labels{type} : Labels();
@@ -52,7 +75,26 @@ void add_regions(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, s
     else if (wanted.take(labels))
       list->add(region_of(*roi), labels, roi->id);
   }
-  add_analytics(buffer, wanted, list, trouble);
+  add_analytics(buffer, wanted, seen.analytics(), list, trouble);
+}
+
+// Adds the regions in all other metas that are wanted, and that a roihold does not have.
+void add_left_out(GstBuffer *buffer, const RoiList &held, const WantedLabels &wanted, RoiList *list,
+                  std::string *trouble) {
+  RoiList all;
+  add_metas(buffer, SeenMetas(buffer, nullptr), {wanted.with_background, wanted.wants, [](const Labels &) {}}, &all,
+            trouble);
+  for (const DetectedRegion &region : all.region) {
+    if (has(held, region)) continue;
+    wanted.count(labels_of(region));
+    list->region.push_back(region);
+  }
+  for (const auto &mask : all.mask) {
+    if (has(held, *mask)) continue;
+    wanted.count(labels_of(*mask));
+    list->mask.push_back(mask);
+  }
+  list->everywhere |= all.everywhere;
 }
 
 constexpr size_t kMostTypes = 100;
@@ -104,14 +146,20 @@ Region region_of(const GstVideoRegionOfInterestMeta &meta) {
   return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
 }
 
-GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &given) {
+Region attached(const Region &given) {
   const Region region = upright(given);
   const gint64 left = std::max(region.x, 0), top = std::max(region.y, 0);
   const gint64 width = gint64{region.x} + region.width - left, height = gint64{region.y} + region.height - top;
-  if (width <= 0 || height <= 0) return nullptr;
-  return gst_buffer_add_video_region_of_interest_meta_id(buffer, type, static_cast<guint>(left),
-                                                         static_cast<guint>(top), static_cast<guint>(width),
-                                                         static_cast<guint>(height));
+  return {static_cast<int>(left), static_cast<int>(top), static_cast<int>(std::max<gint64>(width, 0)),
+          static_cast<int>(std::max<gint64>(height, 0))};
+}
+
+GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &given) {
+  const Region region = attached(given);
+  if (!region.width || !region.height) return nullptr;
+  return gst_buffer_add_video_region_of_interest_meta_id(buffer, type, static_cast<guint>(region.x),
+                                                         static_cast<guint>(region.y), static_cast<guint>(region.width),
+                                                         static_cast<guint>(region.height));
 }
 
 void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame) {
@@ -143,12 +191,22 @@ void RoiCounts::write(GstStructure *structure) const {
                     nullptr);
 }
 
-RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts) {
+RoiList RoiMetaReader::select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const {
   RoiList list;
+  const RegionsInForce *const held = get_held_regions(buffer);
+  if (held) add_held(held->regions, wanted, &list);
+  if (held && beside_ == Beside::kAll)
+    add_left_out(buffer, held->regions, wanted, &list, trouble);
+  else
+    add_metas(buffer, SeenMetas(buffer, held), wanted, &list, trouble);
+  return list;
+}
+
+RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts) {
   std::string trouble;
   const auto wants = [&](const Labels &labels) { return types.wants(labels); };
   const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
-  add_regions(buffer, {types.names_some(), wants, count}, &list, &trouble);
+  RoiList list = select(buffer, {types.names_some(), wants, count}, &trouble);
   messages_.warn_once("metas", trouble);
   return list;
 }
@@ -188,9 +246,8 @@ void RoiMetaReader::watch(GstBuffer *buffer, const TypeFilter &types, bool some,
       if (seen_.size() < kMostNamed) seen_.insert(printable(trimmed(label)));
     return false;
   };
-  RoiList none;
   std::string trouble;
-  add_regions(buffer, {true, see, [](const Labels &) {}}, &none, &trouble);
+  select(buffer, {true, see, [](const Labels &) {}}, &trouble);
   if (!carries_some) return;
   if (!first_ || now < *first_) first_ = now;
   if (static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND) warn();

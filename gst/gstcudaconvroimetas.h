@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "gstcudaconvanalytics.h"
 #include "gstcudaconvmessages.h"
 #include "regions/shapes.h"
 #include "regions/types.h"
@@ -31,8 +32,11 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
 // 4294967291.
 Region region_of(const GstVideoRegionOfInterestMeta &meta);
 
-// Adds a GstVideoRegionOfInterestMeta with the upright rectangle around a region, which begins in the picture: its
-// coordinates are unsigned. nullptr where nothing is left.
+// The upright rectangle around a region, as far as a GstVideoRegionOfInterestMeta can have it: it begins in the
+// picture, since coordinates are unsigned. Empty where nothing is left.
+Region attached(const Region &region);
+
+// Adds a GstVideoRegionOfInterestMeta with that rectangle. nullptr where nothing is left.
 GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &region);
 
 // Adds such metas for all but the first regions and masks. Where all of the frame is a region, one meta marks it: with
@@ -63,14 +67,18 @@ class RoiCounts {
 // match no region. One thread at a time.
 class RoiMetaReader {
  public:
+  // The metas that count beside the regions of a roihold: kOthers, those that the roihold has not seen; kAll, also
+  // those that it has left out.
+  enum class Beside { kOthers, kAll };
   // `property`: which selects the types, for the warning.
-  RoiMetaReader(Messages &messages, const char *property) : messages_(messages), property_(property) {}
+  RoiMetaReader(Messages &messages, const char *property, Beside beside)
+      : messages_(messages), property_(property), beside_(beside) {}
 
   // To be called when the element starts.
   void start();
   // The regions of the types that are selected, in pixels of the whole frame: a GstVideoCropMeta does not change them.
-  // The meta of a roihold takes the place of all others. Where a meta cannot be read, all of the frame, or the
-  // rectangle that the meta names, is a region. Counts the regions by type in `counts`.
+  // Where a meta cannot be read, all of the frame, or the rectangle that the meta names, is a region. Counts the
+  // regions by type in `counts`.
   RoiList read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts);
   // The same for each frame that comes. `now` is in nanoseconds, and grows as the stream plays. Warns where nothing has
   // matched for five seconds.
@@ -81,11 +89,13 @@ class RoiMetaReader {
   void end();
 
  private:
+  RoiList select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const;
   void watch(GstBuffer *buffer, const TypeFilter &types, bool some, int64_t now);
   void warn();
 
   Messages &messages_;
   const char *const property_;
+  const Beside beside_;
   std::string wanted_;
   bool matched_ = false;
   std::set<std::string> seen_;    // types since the last match

@@ -16,14 +16,14 @@ namespace {
 
 struct HeldRegionsMeta {
   GstMeta meta;
-  std::shared_ptr<const RoiList> *regions;  // shared by copies of the buffer
+  std::shared_ptr<const RegionsInForce> *held;  // shared by copies of the buffer
 };
 
 const GstMetaInfo *meta_info();
 
-void add(GstBuffer *buffer, std::shared_ptr<const RoiList> regions) {
+void add(GstBuffer *buffer, std::shared_ptr<const RegionsInForce> held) {
   auto *meta = reinterpret_cast<HeldRegionsMeta *>(gst_buffer_add_meta(buffer, meta_info(), nullptr));
-  *meta->regions = std::move(regions);
+  *meta->held = std::move(held);
 }
 
 #if GST_CHECK_VERSION(1, 28, 0)
@@ -84,23 +84,23 @@ RoiList transformed(const RoiList &regions, const Matrix &matrix) {
 
 #endif
 
-// Calls `f`, which makes regions; marks all of the frame where there is no memory for them.
+// Calls `f`, which makes other regions of those that were in force; marks all of the frame where there is no memory.
 template <typename F>
-void add_made(GstBuffer *buffer, const F &f) {
-  std::shared_ptr<const RoiList> regions;
+void add_made(GstBuffer *buffer, const RegionsInForce &held, const F &f) {
+  std::shared_ptr<const RegionsInForce> made;
   try {
-    regions = std::make_shared<const RoiList>(f());
+    made = std::make_shared<const RegionsInForce>(RegionsInForce{f(held.regions), held.analytics});
   } catch (const std::exception &) {
-    static const auto all = std::make_shared<const RoiList>(RoiList{{}, {}, true});
-    regions = all;
+    static const auto all = std::make_shared<const RegionsInForce>(RegionsInForce{{{}, {}, true}, {}});
+    made = all;
   }
-  add(buffer, std::move(regions));
+  add(buffer, std::move(made));
 }
 
 gboolean transform(GstBuffer *to, GstMeta *meta, GstBuffer *, GQuark type, gpointer data) {
-  const std::shared_ptr<const RoiList> &regions = *reinterpret_cast<HeldRegionsMeta *>(meta)->regions;
+  const std::shared_ptr<const RegionsInForce> &held = *reinterpret_cast<HeldRegionsMeta *>(meta)->held;
   if (GST_META_TRANSFORM_IS_COPY(type)) {
-    add(to, regions);
+    add(to, held);
     return TRUE;
   }
   if (GST_VIDEO_META_TRANSFORM_IS_SCALE(type)) {
@@ -108,12 +108,13 @@ gboolean transform(GstBuffer *to, GstMeta *meta, GstBuffer *, GQuark type, gpoin
     const auto size = [](const GstVideoInfo *info) {
       return FrameSize{GST_VIDEO_INFO_WIDTH(info), GST_VIDEO_INFO_HEIGHT(info)};
     };
-    add_made(to, [&] { return rescaled(*regions, size(scale->in_info), size(scale->out_info)); });
+    add_made(to, *held,
+             [&](const RoiList &regions) { return rescaled(regions, size(scale->in_info), size(scale->out_info)); });
     return TRUE;
   }
 #if GST_CHECK_VERSION(1, 28, 0)
   if (GST_VIDEO_META_TRANSFORM_IS_MATRIX(type)) {
-    add_made(to, [&] { return transformed(*regions, *static_cast<Matrix *>(data)); });
+    add_made(to, *held, [&](const RoiList &regions) { return transformed(regions, *static_cast<Matrix *>(data)); });
     return TRUE;
   }
 #endif
@@ -124,10 +125,10 @@ const GstMetaInfo *meta_info() {
   static const GstMetaInfo *const info = gst_meta_register(
       held_regions_api(), "RoiHoldMeta", sizeof(HeldRegionsMeta),
       [](GstMeta *meta, gpointer, GstBuffer *) -> gboolean {
-        reinterpret_cast<HeldRegionsMeta *>(meta)->regions = new std::shared_ptr<const RoiList>();
+        reinterpret_cast<HeldRegionsMeta *>(meta)->held = new std::shared_ptr<const RegionsInForce>();
         return TRUE;
       },
-      [](GstMeta *meta, GstBuffer *) { delete reinterpret_cast<HeldRegionsMeta *>(meta)->regions; }, transform);
+      [](GstMeta *meta, GstBuffer *) { delete reinterpret_cast<HeldRegionsMeta *>(meta)->held; }, transform);
   return info;
 }
 
@@ -141,15 +142,37 @@ GType held_regions_api() {
   return type;
 }
 
-void set_held_regions(GstBuffer *buffer, RoiList regions) {
-  auto held = std::make_shared<const RoiList>(std::move(regions));
-  while (GstMeta *before = gst_buffer_get_meta(buffer, held_regions_api())) gst_buffer_remove_meta(buffer, before);
-  add(buffer, std::move(held));
+std::vector<gsize> analytics_lengths(GstBuffer *buffer) {
+  std::vector<gsize> lengths;
+  gpointer state = nullptr;
+  while (const GstMeta *meta = gst_buffer_iterate_meta(buffer, &state))
+    if (is_analytics(meta)) lengths.push_back(analytics_length(meta));
+  return lengths;
 }
 
-const RoiList *get_held_regions(GstBuffer *buffer) {
+void set_held_regions(GstBuffer *buffer, RegionsInForce held) {
+  auto kept = std::make_shared<const RegionsInForce>(std::move(held));
+  while (GstMeta *before = gst_buffer_get_meta(buffer, held_regions_api())) gst_buffer_remove_meta(buffer, before);
+  add(buffer, std::move(kept));
+}
+
+const RegionsInForce *get_held_regions(GstBuffer *buffer) {
   const GstMeta *meta = gst_buffer_get_meta(buffer, held_regions_api());
-  return meta ? reinterpret_cast<const HeldRegionsMeta *>(meta)->regions->get() : nullptr;
+  return meta ? reinterpret_cast<const HeldRegionsMeta *>(meta)->held->get() : nullptr;
+}
+
+// The metas of a buffer are in the order in which elements have added them, and copies of the buffer keep it.
+SeenMetas::SeenMetas(GstBuffer *buffer, const RegionsInForce *held) {
+  if (!held) return;
+  std::vector<const GstMeta *> analytics;
+  gpointer state = nullptr;
+  for (const GstMeta *meta;
+       (meta = gst_buffer_iterate_meta(buffer, &state)) && meta->info->api != held_regions_api();) {
+    metas_.insert(meta);
+    if (is_analytics(meta)) analytics.push_back(meta);
+  }
+  if (analytics.size() != held->analytics.size()) return;  // an element has dropped one: which?
+  for (size_t i = 0; i < analytics.size(); i++) analytics_[analytics[i]] = held->analytics[i];
 }
 
 }  // namespace cudaconv::gst

@@ -49,7 +49,7 @@ class HoldQueue {
         properties_(properties),
         messages_(messages),
         pads_{sinkpad, srcpad},
-        metas_(messages, "types"),
+        metas_(messages, "types", RoiMetaReader::Beside::kAll),
         upstream_(element) {}
 
   // READY to PAUSED, before the pads are active; PAUSED to READY, after they were.

@@ -343,6 +343,58 @@ GST_START_TEST(a_second_element_hides_chroma_at_odd_corners) {
 }
 GST_END_TEST;
 
+constexpr Region kLater = {70, 5, 8, 8};
+
+// Detectors behind a roihold: one adds to the meta of the first one, the other attaches a meta of its own.
+void detect_in_same_meta(GstBuffer *buffer) {
+  add_classes(buffer, add_detection(buffer, nullptr, kLater), {{"plate", 0.9f}});
+}
+
+void detect_in_new_meta(GstBuffer *buffer) {
+  GstAnalyticsODMtd mtd;
+  fail_unless(gst_analytics_relation_meta_add_od_mtd(gst_buffer_add_analytics_relation_meta(buffer),
+                                                     g_quark_from_string("plate"), kLater.x, kLater.y, kLater.width,
+                                                     kLater.height, 0.9f, &mtd));
+}
+
+// What they find counts; what the roihold has left out does not.
+GST_START_TEST(detections_behind_a_roihold_count_too) {
+  using Detector = void (*)(GstBuffer *);
+  const Region face = {3, 4, 21, 12}, dog = {40, 30, 19, 9};
+  for (const Detector detector : {detect_in_same_meta, detect_in_new_meta}) {
+    const struct {
+      const char *line;
+      std::vector<Region> hidden;
+    } cases[] = {
+        {"roihold types=face ! identity name=later", {face, kLater}},
+        {"roihold types=face ! identity name=later ! queue ! roihold types=plate", {kLater}},
+        {"roihold types=face ! identity name=later ! videoconvert ! roihold types=dog,plate", {dog, kLater}},
+        {"identity name=later ! roihold types=face", {face}},
+    };
+    for (const auto &c : cases) {
+      Harness h(new_bin(std::string(c.line) +
+                        " ! cudaconv mask=gauss5 roi-meta=true backend=" + std::string(test_backend())));
+      h.set_caps(gray());
+      const Ref<GstPad> later(gst_element_get_static_pad(part_of(h.element(), "later").get(), "src"));
+      const auto mark = [](GstPad *, GstPadProbeInfo *info, gpointer to) {
+        GstBuffer *frame = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+        (*static_cast<const Detector *>(to))(frame);
+        GST_PAD_PROBE_INFO_DATA(info) = frame;
+        return GST_PAD_PROBE_OK;
+      };
+      gst_pad_add_probe(later.get(), GST_PAD_PROBE_TYPE_BUFFER, mark, const_cast<Detector *>(&detector), nullptr);
+      Random random = seeded();
+      const Ref<GstBuffer> in = random_frame(gray(), random);
+      add_detection(in.get(), "face", face);
+      add_detection(in.get(), "dog", dog);
+      fail_unless_equals_int(gst_harness_push(h.get(), gst_buffer_copy_deep(in.get())), GST_FLOW_OK);
+      const Ref<GstBuffer> out = h.pull();
+      check_layers(in.get(), out.get(), gray(), {{"mask=gauss5", {c.hidden}}});
+    }
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(upstream_is_asked_for_analytics) {
   for (const bool metas : {true, false}) {
     Harness h(metas ? "roi-meta=true" : "roi='1,1,5,5'", gray());
@@ -801,6 +853,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, detections_have_the_labels_of_their_classes);
   tcase_add_test(tc, detections_of_cropped_frames);
   tcase_add_test(tc, a_second_element_hides_chroma_at_odd_corners);
+  tcase_add_test(tc, detections_behind_a_roihold_count_too);
   tcase_add_test(tc, upstream_is_asked_for_analytics);
   tcase_add_test(tc, a_frame_with_tensors_that_are_not_decoded_is_filtered_whole);
   tcase_add_test(tc, a_frame_with_unknown_analytics_is_filtered_whole);

@@ -196,6 +196,74 @@ GST_START_TEST(the_filter_takes_what_is_in_force_alone) {
 }
 GST_END_TEST;
 
+// The counts of regions by type in `stats`, as text.
+std::string types_in(const GstStructure *stats) {
+  const GstStructure *const types = gst_value_get_structure(gst_structure_get_value(stats, "regions-by-type"));
+  std::map<std::string, guint64> counts;
+  for (int i = 0; i < gst_structure_n_fields(types); i++) {
+    const gchar *const name = gst_structure_nth_field_name(types, static_cast<guint>(i));
+    gst_structure_get_uint64(types, name, &counts[name]);
+  }
+  std::string text;
+  for (const auto &[name, count] : counts) text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
+  return text;
+}
+
+// A detector behind a roihold, which marks plates.
+GstPadProbeReturn mark_plate(GstPad *, GstPadProbeInfo *info, gpointer) {
+  GstBuffer *frame = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+  add_roi(frame, "plate", kPlate.x, kPlate.y, kPlate.width, kPlate.height);
+  GST_PAD_PROBE_INFO_DATA(info) = frame;
+  return GST_PAD_PROBE_OK;
+}
+
+// Marks of a detector behind a roihold are hidden too. A later roihold selects among all regions, and counts each
+// once.
+GST_START_TEST(what_later_elements_mark_counts_too) {
+  const std::string filter = " cudaconv mask=fill roi-meta=true backend=" + std::string(test_backend());
+  const std::string copies =
+      " videoconvert ! video/x-raw,format=I420 ! videoconvert ! video/x-raw,format=GRAY8 ! queue !";
+  const struct {
+    std::string line;
+    bool face, plate, dog;  // are hidden
+    const char *counts;     // of the last element with the name "last"
+  } cases[] = {
+      {"roihold types=face !" + filter + " ! identity name=later ! roihold types=plate name=last !" + filter, true,
+       true, false, "plate 2"},
+      {"roihold types=face !" + filter + " ! identity name=later ! roihold name=last !" + filter, true, true, true,
+       "dog 2, face 2, plate 2"},
+      {"roihold types=face !" + filter + " ! identity name=later ! roihold types=dog name=last !" + filter, true, false,
+       true, "dog 2"},
+      {"roihold types=face ! roihold types=dog ! identity name=later !" + filter + " name=last", false, true, true,
+       "dog 2, plate 2"},
+      {"roihold types=face ! identity name=later !" + filter + " name=last", true, true, false, "face 2, plate 2"},
+      {"roihold types=face !" + copies + " identity name=later !" + copies + filter + " name=last", true, true, false,
+       "face 2, plate 2"},
+      {"roihold types=face ! identity name=later !" + filter + " roi-type=plate name=last", false, true, false,
+       "plate 2"},
+      {"roihold types=face !" + filter + " ! identity name=later !" + filter + " name=last", true, true, false,
+       "face 2, plate 2"},
+  };
+  for (const auto &c : cases) {
+    Harness h(new_bin(c.line));
+    h.set_caps(gray());
+    const Ref<GstPad> later(gst_element_get_static_pad(part_of(h.element(), "later").get(), "src"));
+    gst_pad_add_probe(later.get(), GST_PAD_PROBE_TYPE_BUFFER, mark_plate, nullptr, nullptr);
+    for (int i = 0; i < 2; i++)
+      fail_unless_equals_int(gst_harness_push(h.get(), frame_at(i, {{"face", kFace}, {"dog", {0, 0, 4, 4}}}).release()),
+                             GST_FLOW_OK);
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < 2; i++) {
+      const Ref<GstBuffer> out = h.pull();
+      fail_unless(is_hidden(out.get(), 12, 12) == c.face && is_hidden(out.get(), 33, 23) == c.plate &&
+                      is_hidden(out.get(), 2, 2) == c.dog,
+                  "%s", c.line.c_str());
+    }
+    assert_same_text(types_in(stats_of(part_of(h.element(), "last").get()).get()), c.counts);
+  }
+}
+GST_END_TEST;
+
 // Drops the metas of roihold, as an element does that copies only metas that it knows.
 GstPadProbeReturn forget_own_meta(GstPad *, GstPadProbeInfo *info, gpointer) {
   GstBuffer *frame = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
@@ -534,6 +602,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, frames_of_others_stay_as_they_are);
   tcase_add_test(tc, a_whole_frame_is_a_meta);
   tcase_add_test(tc, the_filter_takes_what_is_in_force_alone);
+  tcase_add_test(tc, what_later_elements_mark_counts_too);
   tcase_add_test(tc, without_the_meta_no_less_is_hidden);
   tcase_add_test(tc, elements_between_keep_the_regions);
   tcase_add_test(tc, other_elements_take_the_frames);
