@@ -84,6 +84,50 @@ RoiList transformed(const RoiList &regions, const Matrix &matrix) {
 
 #endif
 
+FrameSize size_of(const GstVideoInfo &info) {
+  return {GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)};
+}
+
+// Where a scaler puts the picture if it adds borders to keep its shape: all of the frame where it needs none.
+PicturePlace within_borders(const GstVideoInfo &in, const GstVideoInfo &out) {
+  PicturePlace place = {size_of(out), size_of(out), {}};
+  gint n, d;  // the shape of the picture, in pixels of the output
+  if (!gst_util_fraction_multiply(in.par_n, in.par_d, out.par_d, out.par_n, &n, &d) ||
+      !gst_util_fraction_multiply(in.width, in.height, n, d, &n, &d) || n <= 0)
+    return place;
+  const auto scaled = [](int value, int by, int of) {
+    return static_cast<int>(gst_util_uint64_scale_int(static_cast<guint64>(value), by, of));
+  };
+  place.picture.height = std::min(place.frame.height, scaled(place.frame.width, d, n));
+  if (place.picture.height == place.frame.height)
+    place.picture.width = std::min(place.frame.width, scaled(place.frame.height, n, d));
+  place.corner = {(place.frame.width - place.picture.width) / 2, (place.frame.height - place.picture.height) / 2};
+  return place;
+}
+
+// A scaler does not tell the transform function of metas whether it adds borders. Where it may, regions cover both.
+RoiList scaled(const RoiList &regions, const GstVideoInfo &in, const GstVideoInfo &out) {
+  RoiList result = rescaled(regions, size_of(in), size_of(out));
+  const PicturePlace place = within_borders(in, out);
+  if (place.picture == place.frame || !place.picture.width || !place.picture.height) return result;
+  // A pixel more on each side, since scalers round in other ways.
+  RoiList bordered = moved(rescaled(regions, size_of(in), place.picture), place.corner - Pixel{1, 1});
+  bordered = widened(std::move(bordered), {2, 2}, place.frame);
+  for (size_t i = 0; i < result.region.size(); i++) {
+    DetectedRegion &found = result.region[i];
+    if (found.region.width <= 0 || found.region.height <= 0) continue;
+    found.region = joined(found.region, bordered.region[i].region, false);
+    found.cover = Cover::Joined;
+  }
+  result.mask.insert(result.mask.end(), bordered.mask.begin(), bordered.mask.end());
+  for (auto &mask : result.mask) {
+    auto copy = std::make_shared<RoiMask>(*mask);
+    copy->cover = Cover::Joined;
+    mask = std::move(copy);
+  }
+  return result;
+}
+
 // Calls `f`, which makes other regions of those that were in force; marks all of the frame where there is no memory.
 template <typename F>
 void add_made(GstBuffer *buffer, const RegionsInForce &held, const F &f) {
@@ -105,11 +149,7 @@ gboolean transform(GstBuffer *to, GstMeta *meta, GstBuffer *, GQuark type, gpoin
   }
   if (GST_VIDEO_META_TRANSFORM_IS_SCALE(type)) {
     const auto *scale = static_cast<GstVideoMetaTransform *>(data);
-    const auto size = [](const GstVideoInfo *info) {
-      return FrameSize{GST_VIDEO_INFO_WIDTH(info), GST_VIDEO_INFO_HEIGHT(info)};
-    };
-    add_made(to, *held,
-             [&](const RoiList &regions) { return rescaled(regions, size(scale->in_info), size(scale->out_info)); });
+    add_made(to, *held, [&](const RoiList &regions) { return scaled(regions, *scale->in_info, *scale->out_info); });
     return TRUE;
   }
 #if GST_CHECK_VERSION(1, 28, 0)

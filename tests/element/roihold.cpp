@@ -351,6 +351,39 @@ GST_START_TEST(elements_between_keep_the_regions) {
 }
 GST_END_TEST;
 
+// A scaler may keep the shape of the picture by borders, or not: what is marked is hidden in both cases.
+GST_START_TEST(borders_of_scalers_show_nothing) {
+  const GstVideoInfo info = gray();
+  for (const char *scaler :
+       {"videoscale method=nearest-neighbour", "videoscale method=nearest-neighbour add-borders=false",
+        "videoconvertscale method=nearest-neighbour"})
+    for (const auto [width, height] : {std::pair(48, 64), std::pair(96, 32), std::pair(44, 17), std::pair(144, 32)}) {
+      Harness h(new_bin(
+          std::string("roihold ! ") + scaler + " ! video/x-raw,pixel-aspect-ratio=1/1,width=" + std::to_string(width) +
+          ",height=" + std::to_string(height) + " ! cudaconv mask=fill roi-meta=true backend=" + test_backend()));
+      h.set_caps(info);
+      const std::vector<Region> marks = {{0, 0, 5, 4}, {20, 9, 7, 10}, {41, 27, 7, 5}};
+      Ref<GstBuffer> frame = frame_at(0, {});
+      gst_buffer_memset(frame.get(), 0, 0, static_cast<gsize>(-1));
+      for (const Region &r : marks) {
+        for (int y = r.y; y < r.y + r.height; y++)
+          gst_buffer_memset(frame.get(), static_cast<gsize>(y) * 48 + r.x, 200, r.width);
+        add_roi(frame.get(), "face", r.x, r.y, r.width, r.height);
+      }
+      fail_unless_equals_int(gst_harness_push(h.get(), frame.release()), GST_FLOW_OK);
+      const Ref<GstBuffer> out = h.pull();
+      int shown = 0;
+      for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+          guint8 value = 0;
+          gst_buffer_extract(out.get(), static_cast<gsize>(y) * GST_ROUND_UP_4(width) + x, &value, 1);
+          shown += value == 200;
+        }
+      fail_unless(shown == 0, "%s, %dx%d: %d pixels", scaler, width, height, shown);
+    }
+}
+GST_END_TEST;
+
 // Before elements that are not ours: an encoder with regions, one that ignores them, a sink.
 GST_START_TEST(other_elements_take_the_frames) {
   for (const char *behind : {"x264enc speed-preset=ultrafast ! fakesink", "identity ! fakesink", "fakesink",
@@ -605,6 +638,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, what_later_elements_mark_counts_too);
   tcase_add_test(tc, without_the_meta_no_less_is_hidden);
   tcase_add_test(tc, elements_between_keep_the_regions);
+  tcase_add_test(tc, borders_of_scalers_show_nothing);
   tcase_add_test(tc, other_elements_take_the_frames);
   tcase_add_test(tc, only_the_application_holds_the_element);
   tcase_add_test(tc, a_detector_gets_no_padded_rows);
