@@ -130,8 +130,9 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
     return before || at.is_in_force(open, kept) || at.is_in_force(time, kept);
   };
   tracks.keep(counts);
+  const Region frame = moved(Region{0, 0, place_->frame.width, place_->frame.height}, origin_ - place_->corner);
   if (times.between)
-    tracks.add(found.region, time, times);
+    tracks.add(found.region, time, times, frame);
   else
     tracks.clear();
   RoiList dropped = before ? *before : RoiList();

@@ -2,7 +2,9 @@
 #include "regions/tracks.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <utility>
@@ -136,11 +138,42 @@ std::vector<Pair> guesses(const std::vector<Candidate> &all) {
   return pairs;
 }
 
-// The region of an object that has come `part` of the way.
-DetectedRegion moved(const DetectedRegion &from, const DetectedRegion &to, double part) {
-  const bool turned = from.region.rotation != 0 || to.region.rotation != 0;
-  const bool turns = from.region.rotation != to.region.rotation;
-  const Edges a = edges_of(from.region, turns), b = edges_of(to.region, turns);
+// Detectors cut objects off at the edges of the frame, to a pixel. The side that is cut off moves in another way than
+// the object: it is at the edge before the object has come to its second place, or after it has left its first one.
+// Where one rectangle ends at an edge, and is not as long as the other one, both end there.
+void end_at_edges(Region *a, Region *b, const Region &frame) {
+  if (a->rotation != 0 || b->rotation != 0) return;
+  struct Cut {
+    bool near, far;
+  };
+  // In one direction: the sides that may be cut off at the edges.
+  const auto cut = [](int at, int length, int edge, int edges) {
+    const auto is_at = [](int64_t side, int64_t edge) { return std::abs(side - edge) <= 1; };
+    return Cut{is_at(at, edge), is_at(int64_t{at} + length, int64_t{edge} + edges)};
+  };
+  const auto end = [&](int *at, int *length, int other, int other_length, int edge, int edges) {
+    const Cut here = cut(*at, *length, edge, edges), there = cut(other, other_length, edge, edges);
+    const bool is_whole = *length == other_length && !((here.near || here.far) && (there.near || there.far));
+    if (is_whole) return;
+    int64_t first = *at, last = first + *length;
+    if (there.near) first = std::min<int64_t>(first, edge);
+    if (there.far) last = std::max(last, int64_t{edge} + edges);
+    *at = static_cast<int>(first);
+    *length = static_cast<int>(std::min<int64_t>(last - first, INT_MAX));
+  };
+  const Region from = *a, to = *b;
+  for (const auto &[one, other] : {std::pair(a, to), std::pair(b, from)}) {
+    end(&one->x, &one->width, other.x, other.width, frame.x, frame.width);
+    end(&one->y, &one->height, other.y, other.height, frame.y, frame.height);
+  }
+}
+
+// The region of an object that has come `part` of the way from `begin` to `end`.
+DetectedRegion moved(const DetectedRegion &from, const DetectedRegion &to, const Region &begin, const Region &end,
+                     double part) {
+  const bool turned = begin.rotation != 0 || end.rotation != 0;
+  const bool turns = begin.rotation != end.rotation;
+  const Edges a = edges_of(begin, turns), b = edges_of(end, turns);
   const auto at = [part](double first, double last) { return first + (last - first) * part; };
   const bool exact = from.cover == Cover::Exact && to.cover == Cover::Exact && !turned;
   return {{have_same_labels(from, to) ? from.labels : nullptr, from.id == to.id ? from.id : 0,
@@ -155,7 +188,7 @@ RoiTracks::Place RoiTracks::place_of(const DetectedRegion &found, int64_t time) 
   return {time, found.id, r.x, r.y, r.width, r.height, r.rotation};
 }
 
-void RoiTracks::add(const std::vector<DetectedRegion> &found, int64_t time, RoiTimes times) {
+void RoiTracks::add(const std::vector<DetectedRegion> &found, int64_t time, RoiTimes times, const Region &frame) {
   const bool steps_back = !begins_ && (times.backwards ? time > last_time_ : time < last_time_);
   if (steps_back) objects_.clear();
   begins_ = false;
@@ -164,7 +197,7 @@ void RoiTracks::add(const std::vector<DetectedRegion> &found, int64_t time, RoiT
   std::vector<DetectedRegion> now;
   for (const DetectedRegion &one : found)
     if (one.region.width > 0 && one.region.height > 0) now.push_back(one);
-  if (!now.empty() && now.size() <= kMostObjects) match(now, time);
+  if (!now.empty() && now.size() <= kMostObjects) match(now, time, frame);
   if (objects_.size() > kMostObjects) objects_.erase(objects_.begin(), objects_.end() - kMostObjects);
 }
 
@@ -175,7 +208,7 @@ void RoiTracks::forget_old(int64_t time, RoiTimes times) {
   objects_.erase(std::remove_if(objects_.begin(), objects_.end(), is_old), objects_.end());
 }
 
-void RoiTracks::match(const std::vector<DetectedRegion> &found, int64_t time) {
+void RoiTracks::match(const std::vector<DetectedRegion> &found, int64_t time, const Region &frame) {
   std::vector<DetectedRegion> objects;
   std::vector<Edges> places, expected;
   for (const Object &object : objects_) {
@@ -211,9 +244,14 @@ void RoiTracks::match(const std::vector<DetectedRegion> &found, int64_t time) {
   for (const auto &[pair, certain] : matches) {
     const Object &object = objects_[pair.first];
     const DetectedRegion &now = found[pair.second];
-    if (object.time < time) matches_.push_back({object.found, now, {object.time}, certain});
-    if (object.time > time) matches_.push_back({now, object.found, {object.time}, certain});
-    if (object.time != time) matches_.back().at.add(time);
+    if (object.time == time) continue;
+    Match match = {object.found, now, {}, {}, {object.time}, certain};
+    if (object.time > time) std::swap(match.from, match.to);
+    match.at.add(time);
+    match.begin = match.from.region;
+    match.end = match.to.region;
+    end_at_edges(&match.begin, &match.end, frame);
+    matches_.push_back(std::move(match));
   }
 
   // Objects that were found again, and new ones. The others are still looked for.
@@ -242,7 +280,8 @@ void RoiTracks::add_between(int64_t time, RoiTimes times, std::vector<DetectedRe
   for (const Match &match : matches_) {
     const auto [first, last] = match.at;
     if (first < time && time < last && is_within(first, last, times.between))
-      regions->push_back(moved(match.from, match.to, nanoseconds(first, time) / nanoseconds(first, last)));
+      regions->push_back(
+          moved(match.from, match.to, match.begin, match.end, nanoseconds(first, time) / nanoseconds(first, last)));
   }
 }
 

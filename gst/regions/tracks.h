@@ -29,8 +29,9 @@ class RoiTracks {
 
   void clear() { *this = RoiTracks(); }
   // Matches the detections of the frame at `time` with those of earlier frames. To be called for each
-  // frame. If time has stepped back, nothing is matched.
-  void add(const std::vector<DetectedRegion> &found, int64_t time, RoiTimes times);
+  // frame. If time has stepped back, nothing is matched. `frame`: all of the frame, in the coordinates of the
+  // detections.
+  void add(const std::vector<DetectedRegion> &found, int64_t time, RoiTimes times, const Region &frame);
   // Drops the matches of detections whose times do not count.
   template <typename F>
   void keep(const F &counts) {
@@ -52,6 +53,7 @@ class RoiTracks {
   // Two detections of an object, the earlier one first.
   struct Match {
     DetectedRegion from, to;
+    Region begin, end;  // of the way between them
     TimeSpan at;
     bool is_certain;
   };
@@ -63,7 +65,7 @@ class RoiTracks {
   };
 
   void forget_old(int64_t time, RoiTimes times);
-  void match(const std::vector<DetectedRegion> &found, int64_t time);
+  void match(const std::vector<DetectedRegion> &found, int64_t time, const Region &frame);
 
   std::vector<Match> matches_;
   std::vector<Object> objects_;  // those last seen long ago first

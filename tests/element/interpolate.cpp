@@ -53,6 +53,7 @@ struct Clip {
   std::vector<GstClockTime> times;
   std::vector<Mover> objects;
   std::function<bool(int frame, size_t object)> is_found;
+  int cut_off = -1;  // where the detector cuts objects off, in pixels before the edges of the picture; -1: nowhere
 
   explicit Clip(std::vector<Mover> movers = {}) : objects(std::move(movers)) {}
   Clip &frames(int count, GstClockTime step = kFrame) {
@@ -62,6 +63,13 @@ struct Clip {
   Clip &found_each(int step) {
     is_found = [step](int frame, size_t) { return frame % step == 0; };
     return *this;
+  }
+
+  Region detected(const Region &r) const {
+    if (cut_off < 0) return r;
+    const int left = std::max(r.x, 0), top = std::max(r.y, 0);
+    return {left, top, std::min(r.x + r.width, width - cut_off) - left,
+            std::min(r.y + r.height, height - cut_off) - top};
   }
 
   // The frames in which a pixel of an object was shown.
@@ -75,11 +83,12 @@ struct Clip {
       Ref<GstBuffer> frame(gst_buffer_new_allocate(nullptr, pixels.size(), nullptr));
       for (size_t j = 0; j < objects.size(); j++) {
         const Region r = objects[j].at(times[i]);
-        for (int y = std::max(r.y, 0); y < std::min(r.y + r.height, height); y++)
-          for (int x = std::max(r.x, 0); x < std::min(r.x + r.width, width); x++)
+        const int unseen = std::max(cut_off, 0);  // also at detections
+        for (int y = std::max(r.y, 0); y < std::min(r.y + r.height, height - unseen); y++)
+          for (int x = std::max(r.x, 0); x < std::min(r.x + r.width, width - unseen); x++)
             if (!alternate || y % 2 == static_cast<int>(i % 2))
               pixels[static_cast<size_t>(alternate ? y / 2 : y) * width + x] = 255;
-        if (is_found(static_cast<int>(i), j)) add_roi(frame.get(), r, objects[j].type, objects[j].id);
+        if (is_found(static_cast<int>(i), j)) add_roi(frame.get(), detected(r), objects[j].type, objects[j].id);
       }
       gst_buffer_fill(frame.get(), 0, pixels.data(), pixels.size());
       GST_BUFFER_PTS(frame.get()) = times[i];
@@ -184,6 +193,39 @@ GST_START_TEST(an_object_in_linear_motion_is_covered) {
 GST_END_TEST;
 
 // Times need not be regular. Fields of a frame may have the same time.
+// Detectors cut off what is outside the picture: objects enter and leave at each edge, and at corners.
+GST_START_TEST(objects_at_the_edges_of_the_picture_are_covered) {
+  const struct {
+    const char *about;
+    Mover object;
+  } cases[] = {
+      {"left to right", {-10, 30, 24, 20, 6}},
+      {"right to left", {110, 30, 24, 20, -6}},
+      {"down", {40, -12, 24, 20, 0, 4}},
+      {"up", {40, 70, 24, 20, 0, -4}},
+      {"from corner to corner", {-10, -8, 24, 20, 6, 4}},
+      {"back to the corner", {112, 72, 24, 20, -6, -4}},
+      {"while it grows", {-10, 30, 24, 20, 5, 0, 0.5, 0.4}},
+  };
+  for (const auto &c : cases)
+    for (const int cut_off : {0, 1})
+      for (const gint id : {0, 7})
+        for (const int step : {3, 7, 21}) {
+          Mover object = c.object;
+          object.id = id;
+          Clip clip({object});
+          clip.width = 120;
+          clip.height = 80;
+          clip.frames(22).found_each(step);
+          clip.cut_off = cut_off;
+          const GstClockTime gap = static_cast<guint>(step) * kFrame;
+          clip.check_covered(times(gap - gap / 3, gap / 3), std::string(c.about) + ", cut off " +
+                                                                std::to_string(cut_off) + " pixels before, each " +
+                                                                std::to_string(step) + " frames");
+        }
+}
+GST_END_TEST;
+
 GST_START_TEST(objects_move_by_time) {
   Random random = seeded();
   for (int run = 0; run < 40; run++) {
@@ -567,6 +609,7 @@ static Suite *make_suite() {
   TCase *tc = tcase_create("interpolate");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, an_object_in_linear_motion_is_covered);
+  tcase_add_test(tc, objects_at_the_edges_of_the_picture_are_covered);
   tcase_add_test(tc, objects_move_by_time);
   tcase_add_test(tc, ellipses_move_too);
   tcase_add_test(tc, turned_rectangles_and_masks);
