@@ -242,20 +242,26 @@ GST_START_TEST(detections_have_the_labels_of_their_classes) {
 }
 GST_END_TEST;
 
-// A detection counts from the corner of the whole frame, and the output has it where it is in the output.
-GST_START_TEST(detections_of_cropped_frames) {
-  Random random = seeded();
-  const GstVideoInfo part = video_info("GRAY8", 50, 40);
-  const Ref<GstBuffer> in = random_frame(gray(), random);
+// A frame of gray() whose picture is the rectangle of 50x40 at 20,10.
+Ref<GstBuffer> cropped_frame(Random &random) {
+  Ref<GstBuffer> frame = random_frame(gray(), random);
   gsize offset[GST_VIDEO_MAX_PLANES] = {};
   gint stride[GST_VIDEO_MAX_PLANES] = {GST_VIDEO_INFO_PLANE_STRIDE(&gray(), 0)};
-  gst_buffer_add_video_meta_full(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, kWidth, kHeight, 1,
+  gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, kWidth, kHeight, 1,
                                  offset, stride);
-  GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta(in.get());
+  GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta(frame.get());
   crop->x = 20;
   crop->y = 10;
   crop->width = 50;
   crop->height = 40;
+  return frame;
+}
+
+// A detection counts from the corner of the whole frame, and the output has it where it is in the output.
+GST_START_TEST(detections_of_cropped_frames) {
+  Random random = seeded();
+  const GstVideoInfo part = video_info("GRAY8", 50, 40);
+  const Ref<GstBuffer> in = cropped_frame(random);
   add_detection(in.get(), "face", {30, 25, 21, 12});
   add_detection(in.get(), "face", {15, 5, 12, 9});
   const Ref<GstBuffer> copy(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&part), nullptr));
@@ -271,6 +277,27 @@ GST_START_TEST(detections_of_cropped_frames) {
   gst_buffer_memset(out.get(), 0, 77, GST_VIDEO_INFO_SIZE(&part));
   const Ref<GstBuffer> unfiltered(gst_buffer_copy_deep(out.get()));
   check_layers(unfiltered.get(), next.filter(out.get()).get(), part, {{"mask=fill", {moved}}});
+}
+GST_END_TEST;
+
+// A detector behind a roihold adds to the meta of the first one. Where the picture is a crop rectangle, its detections
+// still count behind an element that has filtered none of them.
+GST_START_TEST(later_detections_of_cropped_frames) {
+  const GstVideoInfo part = video_info("GRAY8", 50, 40);
+  Random random = seeded();
+  const Ref<GstBuffer> in = cropped_frame(random);
+  add_detection(in.get(), "face", {30, 25, 21, 12});
+  add_detection(in.get(), "dog", {25, 15, 9, 9});
+  Harness hold(new_bin("roihold types=face ! identity")), between("roi-meta=true roi-type=none"),
+      next("mask=fill roi-meta=true");
+  for (Harness *h : {&hold, &between, &next}) h->set_caps(part);
+  fail_unless_equals_int(gst_harness_push(hold.get(), gst_buffer_ref(in.get())), GST_FLOW_OK);
+  const Ref<GstBuffer> held(gst_buffer_make_writable(hold.pull().release()));
+  add_detection(held.get(), "plate", {45, 40, 8, 6});
+  const Ref<GstBuffer> plain = between.filter(held.get());
+  const Ref<GstBuffer> source(gst_buffer_copy_deep(plain.get()));
+  const Ref<GstBuffer> out = next.filter(plain.get());
+  check_layers(source.get(), out.get(), part, {{"mask=fill", {{{10, 15, 21, 12}, {25, 30, 8, 6}}}}});
 }
 GST_END_TEST;
 
@@ -852,6 +879,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, detections_are_regions);
   tcase_add_test(tc, detections_have_the_labels_of_their_classes);
   tcase_add_test(tc, detections_of_cropped_frames);
+  tcase_add_test(tc, later_detections_of_cropped_frames);
   tcase_add_test(tc, a_second_element_hides_chroma_at_odd_corners);
   tcase_add_test(tc, detections_behind_a_roihold_count_too);
   tcase_add_test(tc, upstream_is_asked_for_analytics);
