@@ -138,43 +138,29 @@ namespace {
 template <typename T>
 class BlurOp : public Operation<T> {
  public:
-  explicit BlurOp(const RowContext<T> &context)
-      : job_(context.job),
-        tile_(context.tile),
-        channels_(context.channels),
-        samples_(context.samples),
-        first_(tile_.x0 >> job_.pass->decimation->log_factor),
-        sum_(context.scratch.template take<int32_t>(context.blocks())),
-        centre_(context.scratch.template take<T>(context.blocks())) {
-    const JobTile &tile = context.tile;
-    Scratch &scratch = context.scratch;
-    const Decimation &d = *job_.pass->decimation;
-    const int cells = ((tile.x1 - 1) >> d.log_factor) + 4 - first_;
-    row_ = scratch.take<int32_t>(whole_blocks(cells * channels_));
-    spread_ = scratch.take<int32_t>(static_cast<size_t>(cells) * d.factor() * channels_ + whole_blocks(samples_));
+  explicit BlurOp(const RowContext<T> &context) : context_(context) {
     for (int32_t *&weight : weight_) {
-      weight = scratch.take<int32_t>(whole_blocks(samples_));
+      weight = context.scratch.template take<int32_t>(whole_blocks(samples_));
       std::fill(weight + samples_, weight + whole_blocks(samples_), 0);  // sums behind the last sample are read, too
     }
     for (int s = 0; s < samples_; s++) {
-      const auto &weights = d.expand[(tile.x0 + s / channels_) & (d.factor() - 1)];
+      const auto &weights = d_.expand[(tile_.x0 + s / channels_) & (d_.factor() - 1)];
       for (int k = 0; k < 4; k++) weight_[k][s] = weights[k];
     }
   }
 
   void filter(int y, T *out) override {
-    const Decimation &d = *job_.pass->decimation;
-    const int cell = y >> d.log_factor;
-    const auto &weights = d.expand[y & (d.factor() - 1)];
+    const int cell = y >> d_.log_factor;
+    const auto &weights = d_.expand[y & (d_.factor() - 1)];
     Tap<int32_t> tap[4];
     for (int k = 0; k < 4; k++) tap[k] = {job_.coarse->at(first_ - 1, cell - 1 + k), weights[k]};
-    const int coarse = whole_blocks((((tile_.x1 - 1) >> d.log_factor) + 4 - first_) * channels_);
+    const int coarse = whole_blocks(cells_ * channels_);
     job_.loops->sum(tap, 4, 0, row_, coarse);
-    job_.loops->shift_rounded(row_, d.expand_shift(), row_, coarse);
+    job_.loops->shift_rounded(row_, d_.expand_shift(), row_, coarse);
     spread(row_);
     const int32_t *in[4];
-    const int skip = (tile_.x0 - (first_ << d.log_factor)) * channels_;
-    for (int k = 0; k < 4; k++) in[k] = spread_ + skip + k * d.factor() * channels_;
+    const int skip = (tile_.x0 - (first_ << d_.log_factor)) * channels_;
+    for (int k = 0; k < 4; k++) in[k] = spread_ + skip + k * d_.factor() * channels_;
     job_.loops->sum_products(in, weight_, sum_, whole_blocks(samples_));
     const T *centre = centre_;
     if (job_.pass->has_gain()) centre = samples_of(job_, tile_, job_.source, y, centre_);
@@ -184,22 +170,26 @@ class BlurOp : public Operation<T> {
  private:
   // Repeats each coarse sample D times, once for each of its pixels.
   void spread(const int32_t *coarse) {
-    const int factor = job_.pass->decimation->factor();
-    const int cells = ((tile_.x1 - 1) >> job_.pass->decimation->log_factor) + 4 - first_;
     int32_t *out = spread_;
-    for (int i = 0; i < cells; i++, coarse += channels_)
-      for (int k = 0; k < factor; k++)
+    for (int i = 0; i < cells_; i++, coarse += channels_)
+      for (int k = 0; k < d_.factor(); k++)
         for (int c = 0; c < channels_; c++) *out++ = coarse[c];
   }
 
-  const Job &job_;
-  const JobTile &tile_;
-  const int channels_, samples_;
-  const int first_;         // coarse sample at or before the tile's first pixel
-  int32_t *row_, *spread_;  // coarse samples of a row of results, and these repeated for each pixel
-  int32_t *weight_[4];      // expansion weights of the samples of a row
-  int32_t *sum_;
-  T *centre_;
+  const RowContext<T> &context_;
+  const Job &job_ = context_.job;
+  const JobTile &tile_ = context_.tile;
+  const Decimation &d_ = *job_.pass->decimation;
+  const int channels_ = context_.channels, samples_ = context_.samples;
+  const int first_ = tile_.x0 >> d_.log_factor;  // coarse sample at or before the tile's first pixel
+  const int cells_ = ((tile_.x1 - 1) >> d_.log_factor) + 4 - first_;
+  // Coarse samples of a row of results, and these repeated for each pixel.
+  int32_t *const row_ = context_.scratch.template take<int32_t>(whole_blocks(cells_ * channels_));
+  int32_t *const spread_ = context_.scratch.template take<int32_t>(
+      static_cast<size_t>(cells_) * d_.factor() * channels_ + whole_blocks(samples_));
+  int32_t *weight_[4];  // expansion weights of the samples of a row
+  int32_t *const sum_ = context_.scratch.template take<int32_t>(context_.blocks());
+  T *const centre_ = context_.scratch.template take<T>(context_.blocks());
 };
 
 }  // namespace

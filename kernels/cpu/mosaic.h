@@ -26,10 +26,7 @@ template <typename T>
 class MosaicOp : public Operation<T> {
  public:
   explicit MosaicOp(const RowContext<T> &context)
-      : job_(context.job),
-        tile_(context.tile),
-        end_(tile_.y0),
-        row_(context.scratch.template take<T>(context.samples)) {
+      : job_(context.job), tile_(context.tile), row_(context.scratch.template take<T>(context.samples)) {
     for (T *&row : rows_) row = context.scratch.template take<T>(kChunkSamples);
   }
 
@@ -113,7 +110,7 @@ class MosaicOp : public Operation<T> {
 
   const Job &job_;
   const JobTile &tile_;
-  int end_;                // the first row below the current row of blocks
+  int end_ = tile_.y0;     // the first row below the current row of blocks
   T *row_;                 // the result, the same for each row of these blocks
   T *rows_[kAtOnce];       // unpacked rows of the source, if they cannot be read in place
   std::vector<Sum> sums_;  // sums of the columns of these blocks

@@ -49,36 +49,23 @@ class WeightedOp : public Operation<T> {
   using Product = std::conditional_t<sizeof(T) == 1, uint16_t, Wide>;
 
  public:
-  explicit WeightedOp(const RowContext<T> &context)
-      : job_(context.job),
-        tile_(context.tile),
-        window_(context.window),
-        mask_(context.pass().mask[0]),
-        channels_(context.channels) {
-    const Job &job = context.job;
-    const JobTile &tile = context.tile;
+  explicit WeightedOp(const RowContext<T> &context) : context_(context) {
     Scratch &scratch = context.scratch;
-    const AlphaPlace place = alpha_of(job.plan->layout);
-    packed_ = place.plane == job.part.plane;
-    slots_ = channels_ + !packed_;
-    alpha_slot_ = packed_ ? place.channel : channels_;
-    columns_ = tile.width() + 2 * job.pass->radius_x;
-    length_ = whole_blocks(tile.width() * slots_);
     if (!packed_) {
-      alpha_rows_ = std::make_unique<AlphaRows<T>>(job, tile, scratch);
+      alpha_rows_ = std::make_unique<AlphaRows<T>>(job_, tile_, scratch);
       alpha_ = scratch.take<T>(columns_);
     }
-    const int height = job.pass->height();
+    const Pass &pass = context.pass();
+    const int height = pass.height();
     for (Rows &rows : rows_) {
       rows.made.assign(height, INT_MIN);
       rows.repeated = RepeatedRows(height);
       if (mask_.separable())
-        rows.sums = Ring<Sum>(scratch, tile.width() * slots_, height);
+        rows.sums = Ring<Sum>(scratch, tile_.width() * slots_, height);
       else
         rows.products = Ring<Product>(scratch, columns_ * slots_, height);
     }
     if (mask_.separable()) {
-      const Pass &pass = *job.pass;
       row_.assign(mask_.row.begin(), mask_.row.end());
       column_.assign(mask_.column.begin(), mask_.column.end());
       if constexpr (kLong) {
@@ -93,8 +80,6 @@ class WeightedOp : public Operation<T> {
     } else {
       all_ = std::accumulate(mask_.value.begin(), mask_.value.end(), Unsigned{0});
     }
-    weighted_ = scratch.take<Sum>(length_);
-    unweighted_ = scratch.take<Sum>(length_);
   }
 
   void enter(int y) override { make_row(y, true); }
@@ -195,20 +180,24 @@ class WeightedOp : public Operation<T> {
     }
   }
 
-  const Job &job_;
-  const JobTile &tile_;
-  const RowWindow<T> &window_;
-  const IntegerMask &mask_;
-  const int channels_;
+  const RowContext<T> &context_;
+  const Job &job_ = context_.job;
+  const JobTile &tile_ = context_.tile;
+  const RowWindow<T> &window_ = context_.window;
+  const IntegerMask &mask_ = context_.pass().mask[0];
+  const int channels_ = context_.channels;
   std::vector<Factor> row_, column_;
-  bool packed_;
-  int slots_, alpha_slot_;
-  int columns_, length_;  // pixels of a window's row; slots of a row of results, in whole blocks
+  const AlphaPlace place_ = alpha_of(job_.plan->layout);
+  const bool packed_ = place_.plane == job_.part.plane;
+  const int slots_ = channels_ + !packed_, alpha_slot_ = packed_ ? place_.channel : channels_;
+  const int columns_ = context_.window.length() / channels_;  // pixels of a window's row
+  const int length_ = whole_blocks(tile_.width() * slots_);   // slots of a row of results
   std::unique_ptr<AlphaRows<T>> alpha_rows_;
   T *alpha_ = nullptr;
   Product *product_ = nullptr;
   Rows rows_[2];  // [0]: without alpha, [1]: with alpha
-  Sum *weighted_, *unweighted_;
+  Sum *const weighted_ = context_.scratch.template take<Sum>(length_);
+  Sum *const unweighted_ = context_.scratch.template take<Sum>(length_);
   Unsigned all_;  // the sum of the mask's coefficients
 };
 
