@@ -75,6 +75,8 @@ Options parse_options(int &argc, char **&argv) {
   ErrorSlot error;
   g_option_context_parse(context.get(), &argc, &argv, error);
 
+  check_value("--output", output);
+  check_value("--preset", preset);
   Options options;
   options.at = at;
   options.width = width;

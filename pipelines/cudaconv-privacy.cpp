@@ -107,6 +107,8 @@ Options parse_options(int &argc, char **&argv) {
   ErrorSlot error;
   g_option_context_parse(context.get(), &argc, &argv, error);
   error.check("the command line");
+  check_value("--output", output);
+  check_value("--cascade", cascade);
   if (!rest) throw Failure("no input file; cudaconv-privacy --help explains the arguments");
   Options options;
   options.input = rest[0];
@@ -190,6 +192,8 @@ GstPadProbeReturn pack_rows(GstPad *pad, GstPadProbeInfo *info, gpointer) {
 struct Counts {
   std::mutex lock;
   std::map<guint, uint64_t> frames;
+  bool hides_without = false;   // something is hidden, or left out, also where no region came
+  bool drops_unmarked = false;  // frames for which no region is in force
 
   static GstPadProbeReturn count(GstPad *, GstPadProbeInfo *info, gpointer data) {
     auto *self = static_cast<Counts *>(data);
@@ -208,8 +212,13 @@ struct Counts {
                    regions > 1 ? "s" : "", static_cast<unsigned long long>(count));
     }
     std::fprintf(to, "\n");
-    if (frames.size() == 1 && frames.count(0))
-      std::fprintf(stderr, "warning: no %s was found in the whole file: nothing is hidden\n", what);
+  }
+
+  bool found_none() const { return frames.size() == 1 && frames.count(0); }
+  void warn(const char *what) const {
+    if (found_none())
+      std::fprintf(stderr, "warning: no %s was found in the whole file%s\n", what,
+                   hides_without ? "" : ": nothing is hidden");
   }
 };
 
@@ -343,6 +352,20 @@ void take_back_unused(GstElement *hider, const std::vector<std::string> &setting
   }
 }
 
+// What becomes of frames without a region.
+void note_frames_without_regions(GstElement *holder, GstElement *hider, Counts *counts) {
+  gint unmarked = 0;
+  gboolean takes_metas = FALSE;
+  gchar *roi = nullptr;
+  g_object_get(holder, "unmarked", &unmarked, nullptr);
+  g_object_get(hider, "roi-meta", &takes_metas, "roi", &roi, nullptr);
+  const Owned<gchar> regions(roi);
+  auto *const spec = G_PARAM_SPEC_ENUM(g_object_class_find_property(G_OBJECT_GET_CLASS(holder), "unmarked"));
+  const std::string nick = g_enum_get_value(spec->enum_class, unmarked)->value_nick;
+  counts->drops_unmarked = nick == "drop";
+  counts->hides_without = nick != "pass" || !takes_metas || (roi && *roi);
+}
+
 // Sets up the elements in a bin or pipeline, and returns its cudaconv.
 Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts) {
   const Owned<GstElement> holder = find(bin, "holder");
@@ -358,6 +381,7 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts
     for (const auto probe : {check_regions, mark}) add_probe(holder.get(), probe, &options.by_hand);
   }
   add_probe(holder.get(), Counts::count, counts);
+  note_frames_without_regions(holder.get(), hider.get(), counts);
   return hider;
 }
 
@@ -384,7 +408,21 @@ std::string line_of(const Options &options) {
 }
 
 void print(const Counts &counts, const Options &options, FILE *to) {
-  if (!options.quiet) counts.print(to, options.by_hand.regions.empty() ? "face" : "region");
+  const char *const what = options.by_hand.regions.empty() ? "face" : "region";
+  if (!options.quiet) counts.print(to, what);
+  counts.warn(what);
+}
+
+// Calls `filter`, which fails where no frame is left.
+template <typename F>
+void or_explain(const Counts &counts, const F &filter) {
+  try {
+    filter();
+  } catch (const Failure &) {
+    if (counts.drops_unmarked && counts.found_none())
+      throw Failure("no frame is left: none has a region, and unmarked=drop leaves these out");
+    throw;
+  }
 }
 
 void hide_in_picture(const Options &options) {
@@ -393,7 +431,7 @@ void hide_in_picture(const Options &options) {
   if (path.empty()) throw Failure("a picture is read from a file, not from " + options.input);
   Stills stills(
       line_of(options), [&](GstElement *pipeline) { return set_up(pipeline, options, &counts); }, nullptr);
-  stills.filter(path, options.output);
+  or_explain(counts, [&] { stills.filter(path, options.output); });
   stills.check_interruption();
   print(counts, options, stdout);
 }
@@ -423,7 +461,7 @@ void hide_in_video(const Options &options) {
   Runner runner(std::move(pipeline), hider.get(), options.quiet);
   runner.preroll();  // tells the duration
   if (bare) warn_of_depth(find(runner.pipeline(), "decoded").get(), "bare RGB frames have no more");
-  runner.play();
+  or_explain(counts, [&] { runner.play(); });
   runner.stop();
   if (!options.output.empty()) file.complete();
   print(counts, options, file.report());

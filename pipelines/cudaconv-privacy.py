@@ -72,7 +72,11 @@ def parse_options():
     if "--" in words:  # argparse forgets it where options may come after the file
         end = words.index("--")
         words[end:] = ["./" + word if word.startswith("-") else word for word in words[end + 1:]]
-    return parser.parse_intermixed_args(words)
+    options = parser.parse_intermixed_args(words)
+    for name in "output", "cascade":
+        if getattr(options, name) == "":
+            raise Failure(f"--{name} has an empty value")
+    return options
 
 
 def set_value(element, spec, text):
@@ -92,7 +96,7 @@ def set_value(element, spec, text):
         return False
     structure = read[0] if isinstance(read, tuple) else read
     number, rest = GLib.ascii_strtod(text)
-    if hasattr(spec, "minimum") and not rest and not spec.minimum <= number <= spec.maximum:
+    if hasattr(spec, "minimum") and not rest and not spec.minimum <= number <= float(spec.maximum):
         return False
     element.set_property(spec.name, structure.get_value("value"))
     return True
@@ -302,11 +306,13 @@ def count_regions(counts):
     return count
 
 
-def print_counts(counts, what, to):
+def print_counts(counts, what, to, hides_without):
+    """`hides_without`: something is hidden also where no region came."""
     parts = [f"{number or 'no'} {what}{'s' * (number > 1)} in {frames}" for number, frames in sorted(counts.items())]
     print(f"{sum(counts.values())} frames: {', '.join(parts)}", file=to)
     if not any(counts):
-        print(f"warning: no {what} was found in the whole file: nothing is hidden", file=sys.stderr)
+        effect = "" if hides_without else ": nothing is hidden"
+        print(f"warning: no {what} was found in the whole file{effect}", file=sys.stderr)
 
 
 def is_stdout(name):
@@ -559,12 +565,19 @@ def main():
         if not options.region:
             check_detector(options.cascade)
         check_settings(options)
-        interrupted = play(make_pipeline(options, part, counts), counts)
+        pipeline = make_pipeline(options, part, counts)
+        hider, unmarked = pipeline.get_by_name("hider"), pipeline.get_by_name("holder").get_property("unmarked")
+        hides_without = (unmarked.value_nick != "pass" or not hider.get_property("roi-meta")
+                         or bool(hider.get_property("roi")))
+        interrupted = play(pipeline, counts)
         if not counts:
             raise Failure("no frame came through the filter")
+        if unmarked.value_nick == "drop" and not any(counts):
+            raise Failure("no frame is left: none has a region, and unmarked=drop leaves these out")
         if part != options.output:
             os.replace(part, options.target)
-        print_counts(counts, "region" if options.region else "face", sys.stderr if to_stdout else sys.stdout)
+        print_counts(counts, "region" if options.region else "face", sys.stderr if to_stdout else sys.stdout,
+                     hides_without)
         if interrupted:
             sys.exit(130)  # the file is finished, but shorter
     except KeyboardInterrupt:

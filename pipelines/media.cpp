@@ -77,6 +77,10 @@ gboolean print_version(const gchar *, const gchar *, gpointer, GError **) {
 
 }  // namespace
 
+void check_value(const char *option, const gchar *value) {
+  if (value && !*value) throw Failure(std::string(option) + " has an empty value");
+}
+
 GOptionEntry version_option() {
   const auto print = reinterpret_cast<gpointer>(print_version);
   return {"version", 0, G_OPTION_FLAG_NO_ARG, G_OPTION_ARG_CALLBACK, print, "print the version", nullptr};

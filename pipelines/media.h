@@ -91,6 +91,9 @@ int depth_of(const GstCaps *video);
 // Prints a line if an element gives decoded video of more than 8 bits; `reason`: why they are lost.
 void warn_of_depth(GstElement *decoded, const std::string &reason);
 
+// Throws Failure where the option has an empty value, as `-o "$UNSET"` in a script; nullptr: it is not given.
+void check_value(const char *option, const gchar *value);
+
 // The option --version: prints the name and the version of the program, and ends it.
 GOptionEntry version_option();
 

@@ -512,7 +512,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..73"
+echo "1..75"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -565,6 +565,8 @@ expect "a name with a colon" named "scene:1"
 expect "values that a property does not take" refuses_values
 expect "options that are out of range" refuses_numbers
 expect "options that have no effect" refuses_at
+expect "a preset without a name" refuses "--preset has an empty value" --preset= "$clip"
+expect "an output without a name" in_no_window "--output has an empty value" -o '' "$clip"
 expect "an animation of such values" refuses_to_animate
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture

@@ -183,6 +183,30 @@ says_how_many() { # COMMAND...
   "$@" -o hidden.rgb clip.mkv 2>&1 | tee said
   grep -qx '6 frames: no face in 6' said && grep -q 'warning: no face was found' said
 }
+says_what_is_hidden() { # COMMAND...: where there is no face
+  local setting
+  for setting in unmarked=mark roi=0,0,9,9 roi-meta=false; do
+    "$@" -o hidden.rgb clip.mkv "$setting" 2>errors || return
+    cat errors
+    grep -qx 'warning: no face was found in the whole file' errors || return
+  done
+  rm hidden.rgb
+  for setting in left.rgb left.webm; do
+    refuses 'no frame is left' "$@" -o "$setting" clip.mkv unmarked=drop && [ ! -e "$setting" ] || return
+  done
+}
+says_quietly_that_nothing_is_hidden() {
+  "$program" -q -o hidden.rgb clip.mkv >said 2>errors
+  cat errors
+  [ ! -s said ] && grep -q 'nothing is hidden' errors
+}
+refuses_empty_values() { # COMMAND...: as of variables that are not set
+  refuses '--output has an empty value' "$@" -o '' clip.mkv --region=1,2,3,4 &&
+    refuses '--cascade has an empty value' "$@" -o refused.rgb clip.mkv --cascade=
+}
+takes_the_longest_time() { # COMMAND...
+  "$@" -o hidden.rgb clip.mkv --region=1,2,3,4 hold=18446744073709551615
+}
 # A clip of a face that moves, and tilts so far for half a second that the detector misses it: face.rgb; and which
 # pixels are of the face, from brows to mouth: face.mask. 60 frames of 320x240, 25 a second. PLACE: of its middle.
 make_face_clip() { # [PLACE]
@@ -506,7 +530,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=
 no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 
-echo "1..100"
+echo "1..107"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -627,6 +651,13 @@ expect_unless "$no_preload" "a file that cannot be closed" is_not_closed "$progr
 expect_unless "${no_preload:-$no_python}" "in Python too" is_not_closed "$python" "$script"
 expect "no display" no_window "$program"
 expect_unless "$no_python" "in Python too" no_window "$python" "$script"
+expect_unless "$no_detector" "what is hidden where there is no face" says_what_is_hidden "$program"
+expect_unless "${no_detector:-$no_python}" "in Python too" says_what_is_hidden "$python" "$script"
+expect_unless "$no_detector" "quietly that nothing is hidden" says_quietly_that_nothing_is_hidden
+expect "options without a value" refuses_empty_values "$program"
+expect_unless "$no_python" "in Python too" refuses_empty_values "$python" "$script"
+expect "the longest time" takes_the_longest_time "$program"
+expect_unless "$no_python" "in Python too" takes_the_longest_time "$python" "$script"
 expect "an unknown property" refuses "roi-grov=1" \
   "$program" --region=1,2,3,4 -o refused.rgb clip.mkv roi-grov=1
 finish
