@@ -162,7 +162,7 @@ void Script::set_property() {
     GParamSpec **specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(element_.get()), &count);
     std::vector<std::string> list;
     for (guint i = 0; i < count; i++)
-      if (specs[i]->owner_type == GST_TYPE_CUDA_CONV && specs[i]->flags & G_PARAM_WRITABLE &&
+      if (specs[i]->owner_type == G_OBJECT_TYPE(element_.get()) && specs[i]->flags & G_PARAM_WRITABLE &&
           g_strcmp0(specs[i]->name, "backend") != 0)
         list.emplace_back(specs[i]->name);
     g_free(specs);
