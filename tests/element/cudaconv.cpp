@@ -1278,6 +1278,7 @@ GST_START_TEST(after_a_flush_a_new_segment_starts_the_stream) {
   Random random = seeded();
   Harness h("mask=box3", info);
   push_frames(h, info, 3);
+  h.settle();
   Order order(h);
   push_event(h, gst_event_new_flush_start());
   fail_unless_equals_int(h.push(random_frame(info, random).get()), GST_FLOW_FLUSHING);
