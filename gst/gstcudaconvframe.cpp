@@ -160,6 +160,10 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
     gst_video_frame_unmap(&frame_);
     throw;
   }
+  if (on_device && access == GST_MAP_READ) {
+    held_.reset(gst_buffer_ref(buffer));
+    gst_video_frame_unmap(&frame_);
+  }
 }
 
 void MappedFrame::refuse(GstMapFlags access, const std::string &why) {

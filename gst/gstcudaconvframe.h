@@ -21,6 +21,8 @@ class FrameError : public std::runtime_error {
 
 // Maps a buffer as the frame that its caps describe, while the object lives, and keeps a reference to it. Where the
 // buffer has a GstVideoCropMeta, the frame is that rectangle of the picture that GstVideoMeta describes.
+// CUDA memory that is only read is mapped for a moment, to get its address: a GstMemory can be mapped 255 times at
+// once, and one picture may be in flight more often, in several elements.
 class MappedFrame {
  public:
   // Where the frame is in its buffer.
@@ -41,7 +43,9 @@ class MappedFrame {
   // plane, or the rectangle beyond the picture.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
               GstMapFlags access, bool on_device = false, bool pinned = false);
-  ~MappedFrame() { gst_video_frame_unmap(&frame_); }
+  ~MappedFrame() {
+    if (!held_) gst_video_frame_unmap(&frame_);
+  }
   MappedFrame(const MappedFrame &) = delete;
   MappedFrame &operator=(const MappedFrame &) = delete;
 
@@ -68,6 +72,7 @@ class MappedFrame {
   const GstMapFlags access_;
   GstVideoFrame frame_;
   FrameView view_;
+  Ref<GstBuffer> held_;  // in place of the map
 };
 
 // Whether the buffer's GstVideoCropMeta begins within a macropixel of packed 4:2:2. No pointer then addresses both luma

@@ -394,6 +394,42 @@ GST_START_TEST(frames_on_the_device_are_in_flight_and_never_copied) {
 }
 GST_END_TEST;
 
+// A GstMemory counts maps in eight bits. The frames of all elements are in flight, as long as downstream blocks. Where
+// streams order the frames, the thread that blocks is the one that pushes them in.
+GST_START_TEST(one_picture_may_be_in_flight_in_many_elements) {
+  if (GST_CHECK_VERSION(1, 24, 0) || g_getenv("CUDACONV_TEST_STREAMS")) return;
+  const GstVideoInfo info = video_info("I420", 64, 48);
+  Random random = seeded();
+  const Ref<GstBuffer> picture = random_frame(info, random);
+  Ref<GstBuffer> on_device;
+  std::vector<std::unique_ptr<Harness>> elements;
+  std::vector<gulong> blocks;
+  const auto source_of = [](const std::unique_ptr<Harness> &h) {
+    return Ref<GstPad>(gst_element_get_static_pad(h->element(), "src"));
+  };
+  constexpr int kElements = 8, kFrames = 16;  // and three planes
+  for (int i = 0; i < kElements; i++) {
+    elements.push_back(harness_between("mask=gauss5 frames-in-flight=16", info, true, true));
+    Harness &h = *elements.back();
+    if (!on_device) on_device = DeviceMemory::of(h.element())->copy(picture.get(), info);
+    blocks.push_back(gst_pad_add_probe(
+        source_of(elements.back()).get(),
+        static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BLOCK | GST_PAD_PROBE_TYPE_BUFFER),
+        [](GstPad *, GstPadProbeInfo *, gpointer) { return GST_PAD_PROBE_OK; }, nullptr, nullptr));
+    for (int n = 0; n < kFrames; n++) fail_unless_equals_int(h.push(on_device.get()), GST_FLOW_OK);
+  }
+  for (int i = 0; i < kElements; i++) gst_pad_remove_probe(source_of(elements[i]).get(), blocks[i]);
+  for (const std::unique_ptr<Harness> &h : elements) {
+    h->settle();
+    for (int n = 0; n < kFrames; n++) {
+      const Ref<GstBuffer> out(gst_harness_try_pull(h->get()));
+      fail_unless(out != nullptr);
+      assert_filtered(picture.get(), out.get(), info, "mask=gauss5");
+    }
+  }
+}
+GST_END_TEST;
+
 // Memory belongs to streams: a frame is pushed before it is complete, since readers wait for its stream. So the thread
 // that pushes the input also pushes the output, and no thread waits for the device.
 GST_START_TEST(frames_of_streams_leave_before_they_are_complete) {
@@ -847,6 +883,7 @@ Suite *make_suite() {
   tcase_add_test(tc, elements_in_a_row_filter_right);
   tcase_add_test(tc, frames_on_the_device_never_leave_it);
   tcase_add_test(tc, frames_on_the_device_are_in_flight_and_never_copied);
+  tcase_add_test(tc, one_picture_may_be_in_flight_in_many_elements);
   tcase_add_test(tc, frames_of_streams_leave_before_they_are_complete);
   tcase_add_test(tc, frames_of_streams_may_be_progressive_or_interlaced);
   tcase_add_test(tc, the_buffer_and_not_the_caps_decides_the_memory);
