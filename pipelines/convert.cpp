@@ -15,6 +15,7 @@
 #include "convert/labels.h"
 #include "convert/shape.h"
 #include "media.h"
+#include "stills.h"
 
 namespace media {
 
@@ -31,7 +32,7 @@ struct Converter {
   std::unique_ptr<Shape> shape;
   std::unique_ptr<Branches> branches;
   bool told_light = false, told_depth = false;
-  std::atomic<bool> told_chapters{false}, told_attachments{false};
+  std::atomic<bool> told_chapters{false}, told_attachments{false}, told_cover{false};
   std::atomic<bool> source_complete{true};  // the source element has all of its pads
 };
 constexpr char kConverter[] = "converter";  // where the pipeline keeps it
@@ -305,7 +306,7 @@ GstPadProbeReturn drop_covers(GstPad *, GstPadProbeInfo *info, gpointer) {
   return GST_PAD_PROBE_OK;
 }
 
-// Chapters come as an event, and attachments as tags.
+// Chapters come as an event, attachments and covers as tags.
 GstPadProbeReturn tell_extras(GstPad *, GstPadProbeInfo *info, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
   GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
@@ -315,6 +316,11 @@ GstPadProbeReturn tell_extras(GstPad *, GstPadProbeInfo *info, gpointer converte
   if (GST_EVENT_TYPE(event) == GST_EVENT_TAG) gst_event_parse_tag(event, &tags);
   if (tags && gst_tag_list_get_tag_size(tags, GST_TAG_ATTACHMENT) && !c->told_attachments.exchange(true))
     std::fprintf(stderr, "warning: attachments, which GStreamer does not write, are left out\n");
+  const bool drops = c->covers == Covers::kDrop, takes = !std::strcmp(c->container->muxer, "mp4mux");
+  if (tags && gst_tag_list_get_tag_size(tags, GST_TAG_IMAGE) && (drops || !takes) && !c->told_cover.exchange(true)) {
+    const std::string why = drops ? "may show faces" : std::string(c->container->suffix) + " does not take";
+    std::fprintf(stderr, "warning: a cover, which %s, is left out\n", why.c_str());
+  }
   return GST_PAD_PROBE_OK;
 }
 
@@ -427,6 +433,7 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
 
   if (has_mp4_chapters(path_of(input)))
     std::fprintf(stderr, "warning: chapters of .mp4, which GStreamer does not read, are left out\n");
+  warn_of_animation(path_of(input));
 
   Owned<GstElement> pipeline(gst_pipeline_new(nullptr));
   gst_object_ref_sink(pipeline.get());

@@ -288,6 +288,7 @@ bool is_png(const std::string &name) {
 
 void compare(const Options &options) {
   OutputFile file(options.output, options.input);
+  warn_of_animation(path_of(options.input));
   const std::string line = filter_line(options), rgb = " ! videoconvert ! video/x-raw,format=RGB ! appsink sync=false ";
   const size_t cut = line.rfind("cudaconv ");
   Owned<GstElement> pipeline =

@@ -442,6 +442,7 @@ void hide_in_video(const Options &options) {
   const bool bare = !options.output.empty() && !is_video_file(options.output);
   Owned<GstElement> pipeline, hider;
   if (bare) {
+    warn_of_animation(path_of(options.input));
     pipeline = make_pipeline(
         "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
         line_of(options) + " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");

@@ -291,6 +291,19 @@ def decoder_of(name):
     return "pngdec name=decoder ! videoconvert dither=none ! video/x-raw,format=RGB", 16, True
 
 
+def warn_of_animation(name):
+    """GStreamer decodes the first picture of an animated PNG."""
+    if not os.path.isfile(name):
+        return
+    with open(name, "rb") as file:
+        if file.read(8) != b"\x89PNG\r\n\x1a\n":
+            return
+        while len(head := file.read(8)) == 8 and head[4:] not in (b"IDAT", b"acTL"):
+            file.seek(int.from_bytes(head[:4], "big") + 4, os.SEEK_CUR)
+    if head[4:] == b"acTL":
+        print(f"warning: {name} is an animated PNG: all but its first picture is left out", file=sys.stderr)
+
+
 def count_regions(counts):
     """Makes a pad probe that counts frames by the number of regions that come with them."""
     number_of = c_function("libgstreamer-1.0.so.0", "gst_buffer_get_n_meta", ctypes.c_void_p, ctypes.c_size_t)
@@ -448,6 +461,7 @@ def line_of(options, decoder):
 
 
 def make_pipeline(options, part, counts):
+    warn_of_animation(options.file)
     decoder, bits, colored = decoder_of(options.file) if is_still(options) else (None, None, None)
     pipeline = Gst.parse_launch(line_of(options, decoder))
     source = pipeline.get_by_name("source")

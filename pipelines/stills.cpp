@@ -51,12 +51,35 @@ Source source_of(const std::string &file) {
   return {std::string(kPng) + " ! videoconvert dither=none ! video/x-raw,format=RGB", 16, true};
 }
 
+// Whether the chunks before the pixels of a PNG tell of an animation.
+bool is_animated_png(const std::string &file) {
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return false;
+  FILE *const from = g_fopen(file.c_str(), "rb");
+  if (!from) return false;
+  unsigned char head[8] = {};
+  bool found = false;
+  if (std::fread(head, 1, 8, from) == 8 && !std::memcmp(head, "\x89PNG\r\n\x1a\n", 8))
+    while (!found && std::fread(head, 1, 8, from) == 8 && std::memcmp(head + 4, "IDAT", 4)) {
+      constexpr long kChecksum = 4;
+      found = !std::memcmp(head + 4, "acTL", 4);
+      const guint32 length = GST_READ_UINT32_BE(head);
+      if (length > G_MAXINT32 - kChecksum || std::fseek(from, static_cast<long>(length) + kChecksum, SEEK_CUR)) break;
+    }
+  std::fclose(from);
+  return found;
+}
+
 const char *reason(const Source &source, bool to_png) {
   if (source.bits == 16 && source.colored) return "GStreamer keeps more only of grey without alpha";
   return to_png ? "the filter or the detector takes no more" : "a JPEG has no more";
 }
 
 }  // namespace
+
+void warn_of_animation(const std::string &file) {
+  if (is_animated_png(file))
+    std::fprintf(stderr, "warning: %s is an animated PNG: all but its first picture is left out\n", file.c_str());
+}
 
 Stills::Stills(std::string filter, SetUp set_up, Report report)
     : middle_(std::move(filter)), set_up_(std::move(set_up)), report_(std::move(report)) {}
@@ -65,6 +88,7 @@ void Stills::filter(const std::string &input, const std::string &output) {
   OutputFile file(output, input);
   try {
     const Source source = source_of(input);
+    warn_of_animation(input);
     const std::string line = line_for(source.decoder, is_png(output));
     if (!runner_ || line != line_) make(line);
     g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);

@@ -11,6 +11,9 @@
 
 namespace media {
 
+// Prints a line where a file is an animated PNG: GStreamer decodes its first picture.
+void warn_of_animation(const std::string &file);
+
 // Filters pictures, one after the other, in a pipeline that stays while they have the same kind.
 class Stills {
  public:

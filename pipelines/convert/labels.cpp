@@ -49,6 +49,9 @@ GstCaps *labelled(const GstCaps *coded, const GstCaps *frames, const Container &
   for (const char *field : {"colorimetry", kDisplay, kLight})
     if (const GValue *value = gst_structure_get_value(gst_caps_get_structure(frames, 0), field))
       gst_caps_set_value(result, field, value);
+  // See Shape: the encoder may have got another one.
+  const GValue *const rate = gst_structure_get_value(gst_caps_get_structure(frames, 0), "framerate");
+  if (is_format(coded, kH265) && rate) gst_caps_set_value(result, "framerate", rate);
   // mp4mux of 1.22 reads it of VP9 where there is none.
   if (is_format(coded, kVp9) && !has(coded, "chroma-site"))
     gst_caps_set_simple(result, "chroma-site", G_TYPE_STRING, "mpeg2", nullptr);

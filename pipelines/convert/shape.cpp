@@ -48,6 +48,7 @@ bool is_interlaced(const GstCaps *video) {
 Shape::Shape(const Coding &coding)
     : vp8_(is_format(coding.format.get(), kVp8)),
       vp9_(is_format(coding.format.get(), kVp9)),
+      h265_(is_format(coding.format.get(), kH265)),
       one_size_(!vp8_ && !vp9_),
       deep_(coding.deep()),
       fit_(make("videoconvertscale")),
@@ -135,6 +136,9 @@ GstCaps *Shape::write_as(const GstCaps *caps) {
   for (const char *field : {"width", "height", "pixel-aspect-ratio"})
     copy_field(gst_caps_get_structure(result, 0), fields_of(caps), field);
   if (vp9_ && deep_ && named) gst_caps_set_simple(result, "colorimetry", G_TYPE_STRING, named.get(), nullptr);
+  // x265enc does not start without a frame rate, such as of a clip that a browser has recorded. Frames keep their
+  // times, and the muxer gets the true caps.
+  if (h265_ && !info_.fps_n) gst_caps_set_simple(result, "framerate", GST_TYPE_FRACTION, 25, 1, nullptr);
   return result;
 }
 

@@ -38,7 +38,7 @@ class Shape {
   GstCaps *write_as(const GstCaps *caps);
   void report(const GstStructure *now, bool scaled);
 
-  const bool vp8_, vp9_, one_size_, deep_;
+  const bool vp8_, vp9_, h265_, one_size_, deep_;
   GstElement *const fit_, *const pins_;
   Owned<GstCaps> first_;    // as they come
   Owned<GstCaps> written_;  // as they go to the encoder

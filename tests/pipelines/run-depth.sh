@@ -222,6 +222,25 @@ keeps_chapters() {
     ffmpeg -v error -i chapters.mkv -map 0:v -c copy from.mp4 </dev/null &&
     says "chapters of .mp4, which GStreamer does not read, are left out" "$player" -q -o from.mkv from.mp4 mask=box3
 }
+keeps_covers() { # where the container takes them
+  ffmpeg -v error -f lavfi -i testsrc=size=64x48:duration=0.2 -f lavfi -i color=red:size=32x32:duration=0.04 -map 0 -map 1 \
+    -c:v:0 mpeg4 -c:v:1 mjpeg -disposition:v:1 attached_pic cover.mp4 </dev/null || return
+  says "" "$player" -q -o cover-out.mp4 cover.mp4 mask=box3 &&
+    [ "$(ffprobe -v error -show_entries stream=codec_name -of csv=p=0 cover-out.mp4 | tail -1)" = mjpeg ] || return
+  local output
+  for output in cover-out.mkv cover-out.webm; do
+    says "a cover, which ${output#*-out} does not take, is left out" "$player" -q -o "$output" cover.mp4 mask=box3 || return
+  done
+}
+without_a_rate() { # of frames, as browsers record: x265enc does not start without one
+  gst-launch-1.0 -q videotestsrc num-buffers=5 ! video/x-raw,format=I420_10LE,width=64,height=48,framerate=10/1 ! vp9enc \
+    ! capssetter caps=video/x-vp9,framerate=0/1 ! webmmux ! filesink location=rateless.webm </dev/null
+  local suffix
+  for suffix in mkv mp4; do
+    says "" "$player" -q -o "rateless.$suffix" rateless.webm mask=box3 && is_coded "rateless.$suffix" h265 I420_10LE &&
+      [ "$(ffprobe -v error -show_entries packet=pts_time -of csv=p=0 "rateless.$suffix" | sort -n | tail -1 | cut -c1-3)" = 0.4 ] || return
+  done
+}
 
 # ---- What is missing here
 
@@ -244,7 +263,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=I420_10LE ! vp
 [ -n "$no_ffv1" ] || make_ramp
 [ -n "$no_h265" ] || make_hdr
 
-echo "1..18"
+echo "1..20"
 expect_unless "$no_ffv1$no_vp9" "a ramp of 10 bits into .webm" keeps_ramp ramp.webm vp9
 for suffix in mkv mp4; do
   expect_unless "$no_ffv1$no_h265" "a ramp of 10 bits into .$suffix" keeps_ramp ramp-out.$suffix h265
@@ -264,4 +283,6 @@ expect_unless "$no_ffv1" "10 bits into bare frames and pictures" bare_and_pictur
 expect "16-bit grey in pictures" tells_of_pictures
 expect_unless "$(needs gdkpixbufdec)" "16-bit colour in pictures" tells_of_colours
 expect_unless "$no_ffmpeg$no_probe" "chapters and attachments" keeps_chapters
+expect_unless "$no_ffmpeg$no_probe$no_h264" "covers" keeps_covers
+expect_unless "$no_vp9$no_h265$no_probe" "10 bits without a frame rate" without_a_rate
 finish

@@ -371,6 +371,25 @@ filters_picture() {
   "$player" -q -o a.png photos/a.png mask=gauss sigma=3 && rgb_of a.png a.raw &&
     rgb_of photos/a.png want.raw cudaconv mask=gauss sigma=3 ! && [ -s a.raw ] && cmp a.raw want.raw
 }
+tells_of_animation() { # of a PNG whose header tells of three pictures
+  python3 - photos/a.png moving.png <<'END'
+import struct, sys, zlib
+png = open(sys.argv[1], "rb").read()
+body = b"acTL" + struct.pack(">II", 3, 0)
+end = 33  # of the header
+open(sys.argv[2], "wb").write(png[:end] + struct.pack(">I", 8) + body + struct.pack(">I", zlib.crc32(body)) + png[end:])
+END
+  cp moving.png moving.apng
+  local input output
+  for input in moving.png moving.apng; do
+    for output in still.png still.webm; do
+      "$player" -q -o "$output" "$input" mask=box3 2>&1 | tee said
+      [ "$(grep -c 'moving[.a]*png is an animated PNG: all but its first picture is left out' said)" = 1 ] || return
+    done
+  done
+  "$player" -q -o still.png photos/a.png mask=box3 2>&1 | tee said
+  ! grep animated said
+}
 turns_photo() { # as its tag says
   gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,format=GRAY8,width=65,height=47 \
     ! jpegenc ! filesink location=upright.jpg
@@ -512,7 +531,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..75"
+echo "1..76"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -577,6 +596,7 @@ expect "a JPEG" to_jpeg
 expect "16-bit grey and alpha in a PNG" keeps_depth
 expect_unless "$no_pixbuf" "16-bit colour in a PNG" reads_deep_colors
 expect_unless "$no_jpegparse" "a photo by a turned camera" turns_photo
+expect "an animated PNG" tells_of_animation
 expect "a JPEG that its decoder does not support" refuses_precision
 expect "a picture into a pipe" into_a_pipe
 gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=snow ! video/x-raw,width=640,height=480 ! pngenc ! filesink location=snow.png

@@ -171,7 +171,9 @@ END
 }
 drops_covers() { # INPUT OUTPUT SIGN: the sound stays, the cover, in which there is SIGN, does not
   make_covers && grep -qa "$3" "$1" || return
-  "$program" -q "$1" -o "$2" --region=40,30,50,61 && ! grep -qaE "$3|THUMBNAIL" "$2" || return
+  "$program" -q "$1" -o "$2" --region=40,30,50,61 2>said && ! grep -qaE "$3|THUMBNAIL" "$2" || return
+  cat said
+  [[ $1 == *.mkv ]] || grep -q 'a cover, which may show faces, is left out' said || return  # a header is no tag
   gst-launch-1.0 -q uridecodebin uri="file://$PWD/$2" caps=audio/x-raw expose-all-streams=false ! filesink \
     location=cover.raw </dev/null
   [ -s cover.raw ]
