@@ -19,6 +19,7 @@ script=$pipelines/cudaconv-privacy.py
 face=$pipelines/face.svg
 photo=$(realpath "$2")/tests/pipelines/face.jpg
 readme=$(realpath "$2")/README.md
+tools=$(realpath "$2")/tests/pipelines
 failing_close=$(realpath "$3")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -29,6 +30,8 @@ no_python=
 [ -n "$python" ] || no_python="no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
 
 cascade=/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml
+no_gif=
+gst-inspect-1.0 --exists avdec_gif || no_gif="no element avdec_gif"
 no_detector=
 for element in facedetect rsvgdec; do
   gst-inspect-1.0 --exists "$element" || no_detector="no element $element"
@@ -208,6 +211,13 @@ refuses_empty_values() { # COMMAND...: as of variables that are not set
 }
 takes_the_longest_time() { # COMMAND...
   "$@" -o hidden.rgb clip.mkv --region=1,2,3,4 hold=18446744073709551615
+}
+ends_a_gif() { # COMMAND...: also one without end
+  local rounds
+  for rounds in 0 3; do
+    python3 "$tools/make-gif.py" loop.gif "$rounds"
+    timeout 30 "$@" -o loop.rgb loop.gif --region=0,0,4,4 && [ "$(stat -c %s loop.rgb)" = $((3 * 16 * 16 * 3)) ] || return
+  done
 }
 # A clip of a face that moves, and tilts so far for half a second that the detector misses it: face.rgb; and which
 # pixels are of the face, from brows to mouth: face.mask. 60 frames of 320x240, 25 a second. PLACE: of its middle.
@@ -532,7 +542,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=
 no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 
-echo "1..107"
+echo "1..109"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -658,6 +668,8 @@ expect_unless "${no_detector:-$no_python}" "in Python too" says_what_is_hidden "
 expect_unless "$no_detector" "quietly that nothing is hidden" says_quietly_that_nothing_is_hidden
 expect "options without a value" refuses_empty_values "$program"
 expect_unless "$no_python" "in Python too" refuses_empty_values "$python" "$script"
+expect_unless "$no_gif" "a GIF" ends_a_gif "$program"
+expect_unless "$no_gif$no_python" "in Python too" ends_a_gif "$python" "$script"
 expect "the longest time" takes_the_longest_time "$program"
 expect_unless "$no_python" "in Python too" takes_the_longest_time "$python" "$script"
 expect "an unknown property" refuses "roi-grov=1" \
