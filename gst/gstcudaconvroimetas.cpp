@@ -100,7 +100,7 @@ void add_left_out(GstBuffer *buffer, const RoiList &held, const WantedLabels &wa
 constexpr size_t kMostTypes = 100;
 constexpr const char *kOtherTypes = "other";
 
-// A field name for a type, with which GStreamer can read the structure back from text.
+// A field name for a type: characters of ASCII that GStreamer cannot read back from text become "_".
 std::string field_of(const std::string &type) {
   if (type.empty()) return "_";
   std::string name = type;

@@ -54,8 +54,8 @@ class RoiCounts {
   void add(guint64 regions, const RoiTypeCounts &types, const RoiCounts &like);
   void add(guint64 regions, const RoiTypeCounts &types) { add(regions, types, *this); }
 
-  // Sets the fields "regions" and "regions-by-type". Type names become field names that GStreamer can read back from
-  // text.
+  // Sets the fields "regions" and "regions-by-type". In type names, characters of ASCII that a field name cannot have
+  // become "_".
   void write(GstStructure *structure) const;
 
  private:
