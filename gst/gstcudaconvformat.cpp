@@ -36,8 +36,11 @@ constexpr const char *kSystemFormats[] = {
 };
 // clang-format on
 
-// A format as describe_frame() needs it.
+// A format as describe_frame() needs it. It is copied as bytes: some members are deprecated, and Clang warns of a copy.
 struct Format : GstVideoFormatInfo {
+  explicit Format(const GstVideoFormatInfo &info);
+  Format(const Format &) = delete;
+
   bool bit_fields = false;  // the components are bit fields of a 32-bit word, and `shift` is the lowest bit of each
 };
 
@@ -60,21 +63,18 @@ constexpr Correction kCorrections[] = {
     {"RGB10", Correction::Bits, {0, 10, 20, 30}},
 };
 
-Format read_format(const GstVideoFormatInfo &info) {
-  const auto is_named = [&](const char *name) { return !strcmp(info.name, name); };
-  Format format = {info};
+Format::Format(const GstVideoFormatInfo &info) {
+  memcpy(static_cast<GstVideoFormatInfo *>(this), &info, sizeof info);
+  const auto is_named = [&](const char *other) { return !strcmp(name, other); };
   // v216 and Y210 are little endian too, but lack the flag.
-  if (is_named("v216") || is_named("Y210"))
-    format.flags = static_cast<GstVideoFormatFlags>(format.flags | GST_VIDEO_FORMAT_FLAG_LE);
+  if (is_named("v216") || is_named("Y210")) flags = static_cast<GstVideoFormatFlags>(flags | GST_VIDEO_FORMAT_FLAG_LE);
   for (const Correction &correction : kCorrections) {
-    if (!g_str_has_prefix(info.name, correction.format)) continue;
-    format.bit_fields = correction.unit == Correction::Bits;
-    for (guint c = 0; c < info.n_components; c++)
-      (format.bit_fields ? format.shift : format.poffset)[c] = correction.position[c];
+    if (!g_str_has_prefix(name, correction.format)) continue;
+    bit_fields = correction.unit == Correction::Bits;
+    for (guint c = 0; c < n_components; c++) (bit_fields ? shift : poffset)[c] = correction.position[c];
   }
   if (is_named("Y210"))
-    for (guint &shift : format.shift) shift = 6;  // the sample is in the high bits of its 16
-  return format;
+    for (guint &bits : shift) bits = 6;  // the sample is in the high bits of its 16
 }
 
 Role role_of(const Format &format, guint component) {
@@ -295,7 +295,7 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
   if (GST_VIDEO_FORMAT_INFO_IS_COMPLEX(finfo) || GST_VIDEO_FORMAT_INFO_IS_TILED(finfo) ||
       GST_VIDEO_FORMAT_INFO_HAS_PALETTE(finfo))
     return false;
-  const Format format = read_format(*finfo);
+  const Format format(*finfo);
   const Color border = convert_color(info, border_color), fill = convert_color(info, fill_color);
 
   *layout = FrameLayout();
