@@ -545,16 +545,16 @@ GST_START_TEST(a_frame_leaves_early_without_memory_for_the_warning) {
 GST_END_TEST;
 
 GST_START_TEST(a_property_without_memory_is_an_error) {
-  for (const auto &[factory, property] : {std::pair("cudaconv", "coefficients"), {"roihold", "types"}}) {
-    const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make(factory, nullptr))));
+  for (const auto &of : {std::pair("cudaconv", "coefficients"), {"roihold", "types"}}) {
+    const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make(of.first, nullptr))));
     const Ref<GstBus> bus(gst_bus_new());
     gst_element_set_bus(element.get(), bus.get());
     const std::string text(100, '1');
     for (long n = 1;; n++) {
-      const bool failed = with_failing_new(n, [&] { g_object_set(element.get(), property, text.c_str(), nullptr); });
+      const bool failed = with_failing_new(n, [&] { g_object_set(element.get(), of.second, text.c_str(), nullptr); });
       fail_unless_equals_int(take_messages(element.get(), GST_MESSAGE_ERROR).size(), failed);
       if (!failed) break;
-      g_object_set(element.get(), property, nullptr, nullptr);
+      g_object_set(element.get(), of.second, nullptr, nullptr);
     }
     gst_element_set_bus(element.get(), nullptr);
   }

@@ -357,7 +357,7 @@ GST_START_TEST(borders_of_scalers_show_nothing) {
   for (const char *scaler :
        {"videoscale method=nearest-neighbour", "videoscale method=nearest-neighbour add-borders=false",
         "videoconvertscale method=nearest-neighbour"})
-    for (const auto [width, height] : {std::pair(48, 64), std::pair(96, 32), std::pair(44, 17), std::pair(144, 32)}) {
+    for (const auto &[width, height] : {std::pair(48, 64), std::pair(96, 32), std::pair(44, 17), std::pair(144, 32)}) {
       Harness h(new_bin(
           std::string("roihold ! ") + scaler + " ! video/x-raw,pixel-aspect-ratio=1/1,width=" + std::to_string(width) +
           ",height=" + std::to_string(height) + " ! cudaconv mask=fill roi-meta=true backend=" + test_backend()));
