@@ -110,7 +110,7 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   if (api == held_regions_api()) {
     const RegionsInForce &held = *get_held_regions(input);
     set_held_regions(output, {moved_to_picture(held.regions, place, info), held.analytics});
-    // What later detectors have added to analytics metas that are before it.
+    // Later detectors may have added to analytics metas that are before it.
     add_analytics_regions(output, input, SeenMetas(input, &held).analytics(), place, info);
     return true;
   }
