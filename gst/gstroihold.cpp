@@ -12,10 +12,10 @@
  *
  * It takes raw video in any memory and touches no pixel. Frames wait in it as they came.
  *
- * The regions in force leave with each frame in a meta of the plugin, which the property roi-meta of cudaconv takes in
- * place of the metas that the element has seen. What an element behind it marks counts too. Rectangles that did not
- * come with the frame are attached as GstVideoRegionOfInterestMeta too. Metas of other types stay on the frame. The
- * meta moves and scales with the picture as GstVideoRegionOfInterestMeta does.
+ * The regions in force leave with each frame in a meta of the plugin. With the property roi-meta, cudaconv takes it in
+ * place of the metas that this element has seen; marks of later elements count too. Rectangles that did not come with
+ * the frame are attached as GstVideoRegionOfInterestMeta too. Metas of other types stay on the frame. The meta moves
+ * and scales with the picture as GstVideoRegionOfInterestMeta does.
  *
  * A frame gets the regions of all frames from #GstRoiHold:hold before it to #GstRoiHold:lookahead after it, both ends
  * included, in stream time. With #GstRoiHold:interpolate, regions move with their objects from one detection to the

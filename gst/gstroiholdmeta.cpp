@@ -128,7 +128,7 @@ RoiList scaled(const RoiList &regions, const GstVideoInfo &in, const GstVideoInf
   return result;
 }
 
-// Calls `f`, which makes other regions of those that were in force; marks all of the frame where there is no memory.
+// Adds the regions that `f` makes from those in force; marks all of the frame where there is no memory.
 template <typename F>
 void add_made(GstBuffer *buffer, const RegionsInForce &held, const F &f) {
   std::shared_ptr<const RegionsInForce> made;
