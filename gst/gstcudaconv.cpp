@@ -408,7 +408,7 @@ static void gst_cuda_conv_install_properties(GObjectClass *object_class) {
    * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method; with `auto` also the name of kernels that
    * only `auto` selects, such as `sliding` (gst/README.md lists them). A filter of several passes has the first pass's
    * method. On the CPU the vector instructions: `avx512`, `avx2` or `baseline`
-   * - `device-time` (guint64): nanoseconds that the GPU spent on the frames, estimated from one frame of eight
+   * - `device-time` (guint64): nanoseconds that the GPU spent on the frames, estimated from one frame of sixteen
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
    * - `bytes-staged` (guint64): uploaded or downloaded bytes that the CPU also copied, from or to memory that the GPU
    * cannot access

@@ -26,8 +26,8 @@ namespace cudaconv {
 
 namespace {
 
-// The first frames are timed, then one of eight. A frame that is not timed counts as the one timed last.
-constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
+// The first frames are timed, then one of sixteen. A frame that is not timed counts as the one timed last.
+constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 16;
 
 // Three streams: the upload of a frame, the kernels of the frame before it, and the download of an earlier frame run at
 // the same time. Events order the three for each frame.
@@ -62,7 +62,7 @@ class CudaBackend : public Backend {
     slot->leaves = leaves;
     slot->staged = !dst.on_device && (!slot->destination.pinned || src.plane[0].data == dst.plane[0].data);
     try {
-      if (leaves) keep_near();
+      if (leaves) lead_.keep_short(stream_.get(), kernels_ns_);
       if (planned.back().regions.active)
         enqueue_regions(*slot, planned, source, cancellation);
       else
@@ -124,16 +124,6 @@ class CudaBackend : public Backend {
   static FrameView copied_by_gpu(FrameView frame) {
     for (const PlaneView &plane : frame.plane) frame.pinned = frame.pinned && plane.pitch >= 0;
     return frame;
-  }
-
-  // Waits until frames that have left are not too far ahead of the GPU, and reads the time of the last one timed.
-  void keep_near() {
-    if (timing_ && timing_->timed_end->has_ended()) {
-      read_time(*timing_);
-      std::lock_guard<std::mutex> lock(mutex_);
-      release(std::move(timing_));
-    }
-    lead_.keep_short(stream_.get(), kernels_ns_);
   }
 
   // Counts a frame whose work is enqueued. The next frame may use its slot: that work follows on the same stream.
@@ -232,10 +222,21 @@ class CudaBackend : public Backend {
   bool begin_frame(Slot &slot) {
     const bool captured = is_captured();
     if (captured) slot.leaves = false;
-    slot.timed = !captured && !timing_ && (submitted_ < kTimedAtFirst || submitted_ % kTimedEach == 0);
+    slot.timed = !captured && (submitted_ < kTimedAtFirst || submitted_ % kTimedEach == 0) && !is_timing();
     submitted_++;
     launches_.begin(!captured && !slot.timed);
     return captured;
+  }
+
+  // Whether the frame that was timed last, and has left, still runs. Its time is read here, where another frame is to
+  // be timed: to ask for each frame whether an event has ended would take the host longer than a launch.
+  bool is_timing() {
+    if (!timing_) return false;
+    if (!timing_->timed_end->has_ended()) return true;
+    read_time(*timing_);
+    std::lock_guard<std::mutex> lock(mutex_);
+    release(std::move(timing_));
+    return false;
   }
 
   void launch_one_by_one() {

@@ -3,14 +3,14 @@
 // Collects the kernel launches of a frame and hands them to the driver together.
 //
 // A launch takes the host some 4 us. A graph takes about 2 us, whatever its number of kernels, and some tenths for each
-// kernel that gets other parameters. So the second time that the same kernels come one after the other, they are made a
-// graph, a chain in their order. From then on each frame only brings its grids and parameters:
+// kernel that gets other parameters. So when the same kernels come a second time, they are made a graph, a chain in
+// their order. Then each frame only brings its grids and parameters:
 //
 //     frame 1   launch, launch, launch
 //     frame 2   launch, launch, launch         the graph is made
 //     frame 3   parameters of three nodes, launch of the graph
 //
-// A kernel alone is launched: the driver holds its lock longer for a graph, for which many streams of a process wait.
+// The driver holds its lock longer for a graph. So a kernel alone is launched where threads take turns at enqueuing.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -212,8 +212,8 @@ void test_failures(Backend &backend) {
   expect_right(backend, "after a failed copy");
 }
 
-// A frame of several kernels is one graph as soon as its kernels came twice, with its own parameters; a frame of one
-// kernel is none. After an error frames are right again.
+// A frame is a graph as soon as its kernels came twice, with its own parameters. Where threads take turns, a frame of
+// one kernel is none. After an error frames are right again.
 void test_graphs() {
   const auto filter = [&](Backend &backend, int i) {
     const FilterSettings settings[] = {repeated(Mask::Gauss3, 4), repeated(Mask::Median, 3), repeated(Mask::Gauss5, 1)};
@@ -229,7 +229,17 @@ void test_graphs() {
     const int before = standin::calls("cudaGraphLaunch");
     for (int i = kTimed; i < kFrames; i++) filter(*backend, i);
     const int launched = standin::calls("cudaGraphLaunch") - before;
-    expect(launched >= 20 && launched <= 26, std::to_string(launched) + " graphs for 28 frames of several kernels");
+    expect(launched >= 34 && launched <= 38, std::to_string(launched) + " graphs for 42 frames");
+  }
+  {
+    const auto backend = make_cuda_backend();
+    const int before = standin::calls("cudaGraphLaunch"), one_kernel = 2;
+    for (int i = 0; i < kFrames; i++) {
+      filter(*backend, 3 * i + one_kernel);
+      std::thread([&] { filter(*backend, 3 * i + one_kernel); }).join();
+    }
+    const int launched = standin::calls("cudaGraphLaunch") - before;
+    expect(launched == 0, std::to_string(launched) + " graphs of one kernel where two threads take turns");
   }
   for (const char *call : {"cudaGraphCreate", "cudaGraphAddKernelNode", "cudaGraphInstantiate",
                            "cudaGraphExecKernelNodeSetParams", "cudaGraphLaunch"}) {
