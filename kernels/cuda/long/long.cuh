@@ -80,7 +80,10 @@ __global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_co
 __global__ void __launch_bounds__(kLongThreads) long_columns_kernel(const __grid_constant__ LongParams p) {
   const Tile tile = locate_tile(p, kLongRows);
   const PartParams &part = tile.part;
-  const int x = tile.x0 + static_cast<int>(threadIdx.x % kLongColumns), inside_x = min(x, part.width - 1);
+  // With regions, tiles reach beyond the row sums. Pixels there get any result: it is not copied to the frame.
+  const PixelRect &summed = p.summed[part.number];
+  const int x = tile.x0 + static_cast<int>(threadIdx.x % kLongColumns);
+  const int inside_x = max(summed.x0, min(x, summed.x1 - 1));
   const int y0 = tile.y0 + static_cast<int>(threadIdx.x / kLongColumns) * kLongResults;
   if (y0 >= part.height) return;  // returns as a whole warp
 #pragma unroll 1
@@ -89,7 +92,7 @@ __global__ void __launch_bounds__(kLongThreads) long_columns_kernel(const __grid
     int64_t sum[kLongResults] = {};
     const auto load = [&](int s) {
       const int y = border_index_no_div(p.border, y0 - p.column_taps / 2 + s, part.height);
-      return y < 0 ? p.outside[part.number][c] : column[int64_t{y} * part.width];
+      return y < 0 ? p.outside[part.number][c] : column[int64_t{max(summed.y0, min(y, summed.y1 - 1))} * part.width];
     };
     if (part.channel[c].action == Action::Filter) sum_windows(p.column, p.column_taps, load, sum);
 #pragma unroll 1
