@@ -254,7 +254,8 @@ void RoiTracks::match(const std::vector<DetectedRegion> &found, int64_t time, co
     matches_.push_back(std::move(match));
   }
 
-  // Objects that were found again, and new ones. The others are still looked for.
+  // Objects that were found again, and new ones. Other objects are still looked for, also where only a detection with
+  // another id may be theirs.
   std::vector<Object> again;
   std::set<size_t> seen;
   for (size_t j = 0; j < found.size(); j++) {
@@ -262,8 +263,8 @@ void RoiTracks::match(const std::vector<DetectedRegion> &found, int64_t time, co
     for (const auto *pairs : {&ids, &best_expected, &best}) {
       const auto pair = std::find_if(pairs->begin(), pairs->end(), [&](const Pair &one) { return one.second == j; });
       if (pair == pairs->end()) continue;
-      seen.insert(pair->first);
       const Object &before = objects_[pair->first];
+      if (!before.found.id || !found[j].id || before.found.id == found[j].id) seen.insert(pair->first);
       const Edges from = edges_of(before.found.region), to = edges_of(found[j].region);
       const double passed = nanoseconds(before.time, time);
       object.across = passed == 0 ? before.across : (to.left + to.right - from.left - from.right) / 2 / passed;

@@ -351,6 +351,19 @@ GST_START_TEST(an_object_is_lost_for_a_while) {
 }
 GST_END_TEST;
 
+// A detector misses an object where it finds a new one. Ids tell them apart.
+GST_START_TEST(a_new_object_takes_no_others_place) {
+  const auto regions = regions_of(times(3 * kFrame, 3 * kFrame) + " interpolate=true", 7, [](int i, GstBuffer *frame) {
+    if (i == 0 || i == 6) add_roi(frame, {10 * i, 8, 20, 10}, "face", 3);
+    if (i == 2 || i == 4) add_roi(frame, {100, 50, 20, 10}, "face", 4);
+  });
+  for (int i = 1; i < 6; i++) {
+    const std::string &all = regions[static_cast<size_t>(i)];
+    fail_unless(all.find(std::to_string(10 * i) + ",8,20,10 of 3") != std::string::npos, "%d: %s", i, all.c_str());
+  }
+}
+GST_END_TEST;
+
 // Two that were found as one go apart. Both are covered on their way from the one rectangle.
 GST_START_TEST(an_object_splits) {
   for (const int ids : {0, 1})
@@ -615,6 +628,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, turned_rectangles_and_masks);
   tcase_add_test(tc, objects_that_cross);
   tcase_add_test(tc, an_object_is_lost_for_a_while);
+  tcase_add_test(tc, a_new_object_takes_no_others_place);
   tcase_add_test(tc, an_object_splits);
   tcase_add_test(tc, with_an_id_an_object_is_in_one_place);
   tcase_add_test(tc, without_ids_an_object_that_overlaps_itself_is_in_one_place);
