@@ -478,10 +478,9 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->filter_meta = [](auto *, auto *, GType api, auto *) -> gboolean { return keeps_meta(api); };
   trans_class->transform_meta = [](GstBaseTransform *trans, GstBuffer *output, GstMeta *meta,
                                    GstBuffer *input) -> gboolean {
-    const std::shared_ptr<const StreamContext> context = GST_CUDA_CONV(trans)->priv->session.context();
+    const Path &path = GST_CUDA_CONV(trans)->priv->path;
     // If that fails, the output has the other metas with regions.
-    return keeps_meta(meta->info->api) &&
-           !(context && guarded(trans, true, [&] { return copy_moved_meta(output, meta, input, context->info); }));
+    return keeps_meta(meta->info->api) && !guarded(trans, true, [&] { return path.copy_moved(output, meta, input); });
   };
   trans_class->submit_input_buffer = [](GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
     GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;

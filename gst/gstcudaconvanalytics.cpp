@@ -59,13 +59,13 @@ gsize analytics_length(const GstMeta *) {
   return 0;
 }
 
-void add_analytics(GstBuffer *buffer, const WantedLabels &, const SeenAnalytics &seen, RoiList *list,
+void add_analytics(GstBuffer *buffer, const WantedLabels &, const AnalyticsPart &part, RoiList *list,
                    std::string *trouble) {
   if (has_undecoded_tensors(buffer)) return filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
   bool found = false;
   while (const GstMeta *meta = gst_buffer_iterate_meta(buffer, &state))
-    found |= is_analytics(meta) && !seen.count(meta);
+    found |= is_analytics(meta) && (part.seen.count(meta) != 0) == part.is_seen;
   if (!found) return;
   filter_whole(
       "this build cannot read the analytics metas that frames come with, and filters these frames whole: build it with "
@@ -453,13 +453,14 @@ bool add_segmentation(const Mtd &segmentation, const WantedLabels &wanted, RoiLi
 // The detections whose place is taken by masks.
 using Ids = std::set<guint>;
 
-Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_unused]] guint first,
+template <typename Counts>
+Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_unused]] const Counts &counts,
                       [[maybe_unused]] const WantedLabels &wanted, [[maybe_unused]] RoiList *list,
                       [[maybe_unused]] std::string *trouble) {
   Ids ids;
 #ifdef CUDACONV_ANALYTICS_MASKS
   for_each(meta, gst_analytics_segmentation_mtd_get_mtd_type(), [&](const Mtd &segmentation) {
-    if (segmentation.id < first) return;
+    if (!counts(segmentation)) return;
     if (!add_segmentation(segmentation, wanted, list, trouble)) return;
     for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(),
                      [&](const Mtd &detection) { ids.insert(detection.id); });
@@ -520,17 +521,18 @@ gsize analytics_length(const GstMeta *meta) {
 }
 
 // The ids of mtds count from 0, in the order in which they were added.
-void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const SeenAnalytics &seen, RoiList *list,
+void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const AnalyticsPart &part, RoiList *list,
                    std::string *trouble) {
   if (has_undecoded_tensors(buffer)) filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_ANALYTICS_RELATION_META_API_TYPE)) {
     auto *relations = reinterpret_cast<GstAnalyticsRelationMeta *>(meta);
-    const auto part = seen.find(meta);
-    const guint first = part == seen.end() ? 0 : static_cast<guint>(part->second);
-    const Ids replaced = add_segmentations(relations, first, wanted, list, trouble);
+    const auto seen = part.seen.find(meta);
+    const gsize length = seen == part.seen.end() ? 0 : seen->second;
+    const auto counts = [&](const Mtd &mtd) { return (mtd.id < length) == part.is_seen; };
+    const Ids replaced = add_segmentations(relations, counts, wanted, list, trouble);
     for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](const Mtd &mtd) {
-      if (mtd.id >= first) add_mtd(mtd, replaced, wanted, list, trouble);
+      if (counts(mtd)) add_mtd(mtd, replaced, wanted, list, trouble);
     });
   }
 }

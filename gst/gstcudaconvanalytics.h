@@ -52,10 +52,15 @@ bool is_analytics(const GstMeta *meta);
 // How many mtds it has; 0 in builds without the library.
 gsize analytics_length(const GstMeta *meta);
 
-// The first mtds of GstAnalyticsRelationMetas, which do not count.
+// How many mtds of GstAnalyticsRelationMetas a roihold has seen.
 using SeenAnalytics = std::map<const GstMeta *, gsize>;
+// These mtds, or all others.
+struct AnalyticsPart {
+  const SeenAnalytics &seen;
+  bool is_seen;
+};
 
-// Adds the regions in the buffer's GstAnalyticsRelationMetas, but for `seen`, to `list`, in pixels of the whole frame:
+// Adds the regions in this part of the buffer's GstAnalyticsRelationMetas to `list`, in pixels of the whole frame:
 // - the rectangle of each detection, but not where a mask is related to it. Its labels are its type, its semantic tag,
 //   the most probable classes that are related to it, and the tags of its groups;
 // - each value of a segmentation mask as one mask, or all values as one mask if they are many. A value has the labels
@@ -64,7 +69,7 @@ using SeenAnalytics = std::map<const GstMeta *, gsize>;
 // - a rectangle around each group of keypoints.
 // All of the frame becomes a region where there is anything else, such as tensors that nothing has decoded. `trouble`
 // then receives a sentence for the user.
-void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const SeenAnalytics &seen, RoiList *list,
+void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const AnalyticsPart &part, RoiList *list,
                    std::string *trouble);
 
 }  // namespace cudaconv::gst

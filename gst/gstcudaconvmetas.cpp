@@ -90,17 +90,17 @@ bool keeps_meta(GType api) {
   return true;
 }
 
-// Adds the regions in the input's analytics metas, but for `seen`, as GstVideoRegionOfInterestMetas.
-static void add_analytics_regions(GstBuffer *output, GstBuffer *input, const SeenAnalytics &seen,
+// Adds the regions in a part of the input's analytics metas as GstVideoRegionOfInterestMetas.
+static void add_analytics_regions(GstBuffer *output, GstBuffer *input, const AnalyticsPart &part,
                                   const PicturePlace &place, const GstVideoInfo &info) {
   RoiList found;
   std::string trouble;  // the reader of the input's regions says it
-  add_analytics(input, {false, [](const Labels &) { return true; }, [](const Labels &) {}}, seen, &found, &trouble);
+  add_analytics(input, {false, [](const Labels &) { return true; }, [](const Labels &) {}}, part, &found, &trouble);
   add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture);
 }
 
-bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, const GstVideoInfo &info) {
-  const PicturePlace place = picture_place(input, info);
+bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, const PicturePlace &place,
+                     const GstVideoInfo &info) {
   const GType api = meta->info->api;
   if (place.corner.x == 0 && place.corner.y == 0) return false;
   if (api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE) {
@@ -109,9 +109,9 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   }
   if (api == held_regions_api()) {
     const RegionsInForce &held = *get_held_regions(input);
-    set_held_regions(output, {moved_to_picture(held.regions, place, info), held.analytics});
-    // Later detectors may have added to analytics metas that are before it.
-    add_analytics_regions(output, input, SeenMetas(input, &held).analytics(), place, info);
+    // Later detectors may have added to analytics metas that are before it: a meta of its own stands for each region.
+    set_held_regions(output, {moved_to_picture(held.regions, place, info), analytics_lengths(input, meta)});
+    add_analytics_regions(output, input, {SeenMetas(input, &held).analytics(), false}, place, info);
     return true;
   }
   if (api != analytics_meta_api()) return false;
@@ -129,7 +129,8 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
     return false;
 #endif
   if (meta != gst_buffer_get_meta(input, api)) return true;  // the first one stands for all
-  add_analytics_regions(output, input, {}, place, info);
+  const RegionsInForce *const held = get_held_regions(input);
+  add_analytics_regions(output, input, {SeenMetas(input, held).analytics(), held != nullptr}, place, info);
   return true;
 }
 

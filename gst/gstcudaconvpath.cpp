@@ -8,6 +8,7 @@
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvmetas.h"
+#include "gstcudaconvroimetas.h"
 #include "gstcudaconvsession.h"
 
 namespace cudaconv::gst {
@@ -155,6 +156,10 @@ GstFlowReturn Path::pass(Ref<GstBuffer> buffer) {
   return flight_.push(std::move(buffer));
 }
 
+bool Path::copy_moved(GstBuffer *output, const GstMeta *meta, GstBuffer *input) const {
+  return context_ && copy_moved_meta(output, meta, input, place_, context_->info);
+}
+
 // Filters or passes on a frame by way of Flight. Marks discontinuities: the base class does so only for what it pushes.
 GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   const StreamContext &context = *context_;
@@ -164,6 +169,7 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   frame->context = context_;
   frame->may_leave = session_.leaves_order_to_streams(context);
   frame->place = MappedFrame::find(in.get(), context.info, context.kind_of(in.get()).layout, GST_MAP_READ);
+  place_ = picture_place(in.get(), context.info);
   frame->views = regions_.plan(context, in.get(), trans_->segment, flight_.stopped());
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "gstcudaconvallocation.h"
+#include "regions/shapes.h"
 
 namespace cudaconv::gst {
 
@@ -30,6 +31,8 @@ class Path {
   // For decide_allocation and propose_allocation.
   void set_downstream(const Downstream &downstream) { downstream_ = downstream; }
   const Downstream &downstream() const { return downstream_; }
+  // For transform_meta: copies a meta of the frame at hand that has to move; see copy_moved_meta().
+  bool copy_moved(GstBuffer *output, const GstMeta *meta, GstBuffer *input) const;
   // For submit_input_buffer: brings settings, device and crop rectangle up to date, and hands the frame to the base
   // class, which may negotiate anew or drop it. Posts an error message if that fails.
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);
@@ -56,8 +59,10 @@ class Path {
   RegionFinder &regions_;
   Flight &flight_;
   Crop crop_ = Crop::Unknown;
-  Downstream downstream_;                         // from the last ALLOCATION query
-  std::shared_ptr<const StreamContext> context_;  // of the frame at hand
+  Downstream downstream_;  // from the last ALLOCATION query
+  // Of the frame at hand. Its place is found once, not for each meta: the search goes through all metas.
+  std::shared_ptr<const StreamContext> context_;
+  PicturePlace place_;
 };
 
 }  // namespace cudaconv::gst

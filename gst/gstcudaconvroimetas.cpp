@@ -75,7 +75,7 @@ void add_metas(GstBuffer *buffer, const SeenMetas &seen, const WantedLabels &wan
     else if (wanted.take(labels))
       list->add(region_of(*roi), labels, roi->id);
   }
-  add_analytics(buffer, wanted, seen.analytics(), list, trouble);
+  add_analytics(buffer, wanted, {seen.analytics(), false}, list, trouble);
 }
 
 // Adds the regions in all other metas that are wanted, and that a roihold does not have.

@@ -182,10 +182,10 @@ GType held_regions_api() {
   return type;
 }
 
-std::vector<gsize> analytics_lengths(GstBuffer *buffer) {
+std::vector<gsize> analytics_lengths(GstBuffer *buffer, const GstMeta *end) {
   std::vector<gsize> lengths;
   gpointer state = nullptr;
-  while (const GstMeta *meta = gst_buffer_iterate_meta(buffer, &state))
+  for (const GstMeta *meta; (meta = gst_buffer_iterate_meta(buffer, &state)) && meta != end;)
     if (is_analytics(meta)) lengths.push_back(analytics_length(meta));
   return lengths;
 }

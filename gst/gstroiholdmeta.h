@@ -23,8 +23,8 @@ struct RegionsInForce {
 // The API type of the meta.
 GType held_regions_api();
 
-// The lengths of the analytics metas of a buffer, in their order.
-std::vector<gsize> analytics_lengths(GstBuffer *buffer);
+// The lengths of the analytics metas of a buffer, in their order, as far as the meta `end`.
+std::vector<gsize> analytics_lengths(GstBuffer *buffer, const GstMeta *end = nullptr);
 
 // Sets the meta of a writable buffer. It becomes the last one: metas before it are those that the roihold has seen.
 void set_held_regions(GstBuffer *buffer, RegionsInForce held);

@@ -281,7 +281,7 @@ GST_START_TEST(detections_of_cropped_frames) {
 GST_END_TEST;
 
 // A detector behind a roihold adds to the meta of the first one. Where the picture is a crop rectangle, its detections
-// still count behind an element that has filtered none of them.
+// still count behind an element that has filtered none of them, and count once.
 GST_START_TEST(later_detections_of_cropped_frames) {
   const GstVideoInfo part = video_info("GRAY8", 50, 40);
   Random random = seeded();
@@ -295,8 +295,19 @@ GST_START_TEST(later_detections_of_cropped_frames) {
   const Ref<GstBuffer> held(gst_buffer_make_writable(hold.pull().release()));
   add_detection(held.get(), "plate", {45, 40, 8, 6});
   const Ref<GstBuffer> plain = between.filter(held.get());
+  for (const char *type : {"face", "dog", "plate"}) {
+    int metas = 0;
+    gpointer state = nullptr;
+    while (const GstMeta *meta =
+               gst_buffer_iterate_meta_filtered(plain.get(), &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
+      metas += reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta)->roi_type == g_quark_from_string(type);
+    fail_unless(metas == 1, "%d regions of type %s", metas, type);
+  }
   const Ref<GstBuffer> source(gst_buffer_copy_deep(plain.get()));
   const Ref<GstBuffer> out = next.filter(plain.get());
+  guint64 regions = 0;
+  fail_unless(gst_structure_get_uint64(stats_of(next.element()).get(), "regions", &regions));
+  fail_unless_equals_int(regions, 2);
   check_layers(source.get(), out.get(), part, {{"mask=fill", {{{10, 15, 21, 12}, {25, 30, 8, 6}}}}});
 }
 GST_END_TEST;

@@ -277,6 +277,20 @@ GST_START_TEST(metas_of_the_wanted_types_are_regions) {
 GST_END_TEST;
 
 // How a sink shows the picture, and padding around it, are no matter of regions.
+// If each meta looked at all others, this would take longer than a test may.
+GST_START_TEST(very_many_metas_are_copied) {
+  const GstVideoInfo info = video_info("GRAY8", 8, 8);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  constexpr guint kMetas = 200000;
+  for (guint i = 0; i < kMetas; i++) add_roi(in.get(), "face", i % 8, 1, 2, 3);
+  Harness h("mask=gauss3", info);
+  const Ref<GstBuffer> out = h.filter(in.get());
+  assert_filtered(in.get(), out.get(), info, "mask=gauss3");
+  fail_unless_equals_int(gst_buffer_get_n_meta(out.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), kMetas);
+}
+GST_END_TEST;
+
 GST_START_TEST(orientation_and_padding_do_not_move_regions) {
   const GstVideoInfo info = video_info("I420", 53, 37);
   Random random = seeded();
@@ -556,6 +570,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, a_region_that_moves_outside_is_a_warning_once_a_second);
   tcase_add_test(tc, regions_of_metas_may_begin_outside);
   tcase_add_test(tc, bad_rectangles_are_a_warning_while_playing);
+  tcase_add_test(tc, very_many_metas_are_copied);
   return suite;
 }
 
