@@ -108,7 +108,7 @@ bool StreamContext::has_several_views() const {
 std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found,
                                                      const std::atomic<bool> &cancelled) const {
   const bool fields = has_fields(info), is_bottom = fields && GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer);
-  const RoiSelection selection = roi.select(found, is_bottom ? 1 : 0, fields ? 2 : 1);
+  const RoiSelection selection = roi.select(found, is_bottom ? 1 : 0, fields ? 2 : 1, Cancellation(&cancelled));
   const FrameKind &kind = kind_of(buffer);
   const bool columns = kind.packing == Packing::Columns;
   std::vector<PlannedView> planned;

@@ -38,7 +38,8 @@ struct FrameKind {
 };
 
 // All data for filtering frames. A change of caps, settings or backend makes a new context, and each frame keeps the
-// one that it began with. Contexts never change, except that roi-scale adds plans.
+// one that it began with. Contexts never change, except that roi-scale adds plans and the first frame makes the pixels
+// of polygons.
 struct StreamContext {
   GstVideoInfo info;
   bool cuda_in, cuda_out;  // whether the caps of the pads name CUDA memory

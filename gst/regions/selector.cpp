@@ -23,10 +23,6 @@ RoiSelector::RoiSelector(const RoiSettings &settings, FrameSize frame, bool inte
   fixed_.ellipse = settings.shape == RoiShape::Ellipse;
   fixed_.invert = settings.invert;
   fixed_.feather = static_cast<int>(std::lround(settings.feather * 256));
-  look_for_outside();
-  keep_those_in_picture(&fixed_.region);
-  const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
-  fixed_.pixels.erase(std::remove_if(fixed_.pixels.begin(), fixed_.pixels.end(), is_empty), fixed_.pixels.end());
 }
 
 // Adds region `number` of the settings.
@@ -45,13 +41,26 @@ void RoiSelector::add_fixed(const WrittenRegion &written, size_t number) {
     fixed_.region.push_back(rectangle_around(v[0], v[1], v[0] + v[2], v[1] + v[3]));
     return;
   }
-  std::vector<Point> points;
+  std::vector<Point> &points = polygons_.emplace_back();
   for (size_t i = 0; i < v.size(); i += 2) points.push_back({v[i], v[i + 1]});
-  fixed_.pixels.push_back(polygon_pixels(points, grow_, frame_.width, frame_.height));
+}
+
+// Makes the pixels of polygons, which takes long where they have many points.
+void RoiSelector::complete(const Cancellation &cancellation) const {
+  if (complete_) return;
+  std::vector<std::shared_ptr<const RegionPixels>> pixels;
+  for (const std::vector<Point> &points : polygons_)
+    pixels.push_back(polygon_pixels(points, grow_, frame_.width, frame_.height, cancellation));
+  fixed_.pixels.swap(pixels);
+  look_for_outside();
+  keep_those_in_picture(&fixed_.region);
+  const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
+  fixed_.pixels.erase(std::remove_if(fixed_.pixels.begin(), fixed_.pixels.end(), is_empty), fixed_.pixels.end());
+  complete_ = true;
 }
 
 // Complains if all regions of the settings lie outside the picture.
-void RoiSelector::look_for_outside() {
+void RoiSelector::look_for_outside() const {
   const std::vector<Region> &all = fixed_.region;
   if ((all.empty() && fixed_.pixels.empty()) || meta_ || fixed_.invert) return;
   std::vector<Region> inside = all;
@@ -90,7 +99,9 @@ void RoiSelector::keep_those_in_picture(std::vector<Region> *regions) const {
   regions->swap(kept);
 }
 
-RoiSelection RoiSelector::select(const RoiList &found, int first_row, int row_step) const {
+RoiSelection RoiSelector::select(const RoiList &found, int first_row, int row_step,
+                                 const Cancellation &cancellation) const {
+  complete(cancellation);
   RoiSelection selection;
   selection.regions = fixed_;
   Regions &regions = selection.regions;

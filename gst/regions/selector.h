@@ -8,6 +8,7 @@
 
 #include "filter.h"
 #include "plan/maskparser.h"
+#include "plan/polygon.h"
 #include "regions/shapes.h"
 #include "regions/types.h"
 
@@ -44,20 +45,22 @@ class RoiSelector {
   // Error{Settings} where a region of the settings is none.
   RoiSelector(const RoiSettings &settings, FrameSize frame, bool interlaced);
 
-  // A sentence for the user where regions of the settings have no effect, because all lie outside the picture or one is
-  // smaller than a pixel; else empty.
+  // After select(): a sentence for the user where regions of the settings have no effect, because all lie outside the
+  // picture or one is smaller than a pixel; else empty.
   const std::string &complaint() const { return complaint_; }
   bool takes_metas() const { return meta_; }
   const TypeFilter &types() const { return types_; }
 
   // The part of a frame that is filtered: the settings' regions and those `found` in its metas, enlarged by roi-grow.
   // Regions that have no pixel in the picture are dropped; in interlaced frames the rectangles around them count.
-  // `first_row`, `row_step`: the rows of the frame that the buffer holds.
-  RoiSelection select(const RoiList &found, int first_row, int row_step) const;
+  // `first_row`, `row_step`: the rows of the frame that the buffer holds. Throws Error{Cancelled}. One thread at a
+  // time.
+  RoiSelection select(const RoiList &found, int first_row, int row_step, const Cancellation &cancellation) const;
 
  private:
   void add_fixed(const WrittenRegion &written, size_t number);
-  void look_for_outside();
+  void complete(const Cancellation &cancellation) const;
+  void look_for_outside() const;
   void keep_those_in_picture(std::vector<Region> *regions) const;
 
   const TypeFilter types_;
@@ -65,8 +68,11 @@ class RoiSelector {
   const bool interlaced_;
   const bool meta_;
   const double grow_;
-  Regions fixed_;  // of the settings, enlarged by roi-grow
-  std::string complaint_;
+  std::vector<std::vector<Point>> polygons_;
+  // The first select() completes these.
+  mutable bool complete_ = false;
+  mutable Regions fixed_;  // of the settings, enlarged by roi-grow
+  mutable std::string complaint_;
 };
 
 // Moves what the regions select by dx, dy pixels of the buffer.

@@ -29,10 +29,11 @@ std::vector<Corner> corners_of(const std::vector<Point> &points) {
   return corners;
 }
 
-// The outline of a polygon, row by row.
+// The outline of a polygon, row by row, as far as columns from `first` to `last`.
 class Outline {
  public:
-  explicit Outline(const std::vector<Corner> &corners) {
+  Outline(const std::vector<Corner> &corners, int64_t first, int64_t last)
+      : first_(first), last_(last), crossed_((last - first) / 64 + 1) {
     for (size_t i = 0; i < corners.size(); i++) {
       const Corner &a = corners[i], &b = corners[(i + 1) % corners.size()];
       // An edge covers the rows whose centres c are in a.y <= c < b.y.
@@ -48,11 +49,21 @@ class Outline {
     while (next_ < edges_.size() && edges_[next_].first_row() <= y) here_.push_back(edges_[next_++]);
     here_.erase(std::remove_if(here_.begin(), here_.end(), [&](const Edge &e) { return e.end_row() <= y; }),
                 here_.end());
-    crossings_.clear();
-    for (const Edge &edge : here_) crossings_.push_back(edge.first_pixel(y));
-    std::sort(crossings_.begin(), crossings_.end());
-    for (size_t i = 0; i + 1 < crossings_.size(); i += 2)
-      if (crossings_[i] < crossings_[i + 1]) f(crossings_[i], crossings_[i + 1]);
+    // Two edges that cross the row at one place enclose nothing there.
+    for (const Edge &edge : here_) {
+      const int64_t x = std::clamp(edge.first_pixel(y), first_, last_) - first_;
+      crossed_[x / 64] ^= uint64_t{1} << x % 64;
+    }
+    int64_t begin = 0;
+    bool inside = false;
+    for (size_t i = 0; i < crossed_.size(); i++)
+      for (uint64_t &left = crossed_[i]; left; left &= left - 1, inside = !inside) {
+        const int64_t x = first_ + static_cast<int64_t>(i) * 64 + __builtin_ctzll(left);
+        if (inside)
+          f(begin, x);
+        else
+          begin = x;
+      }
   }
 
  private:
@@ -68,8 +79,9 @@ class Outline {
     }
   };
 
+  const int64_t first_, last_;
   std::vector<Edge> edges_, here_;
-  std::vector<int64_t> crossings_;
+  std::vector<uint64_t> crossed_;  // a bit for each column at which an odd number of edges cross the row
   size_t next_ = 0;
 };
 
@@ -84,8 +96,8 @@ bool are_on_a_line(const std::vector<Point> &points) {
                      [&](const Corner &c) { return Wide{b->x - a.x} * (c.y - a.y) == Wide{b->y - a.y} * (c.x - a.x); });
 }
 
-std::shared_ptr<const RegionPixels> polygon_pixels(const std::vector<Point> &points, double grow, int width,
-                                                   int height) {
+std::shared_ptr<const RegionPixels> polygon_pixels(const std::vector<Point> &points, double grow, int width, int height,
+                                                   const Cancellation &cancellation) {
   std::vector<Corner> corners = corners_of(points);
   int64_t x0 = kFarthest, y0 = kFarthest, x1 = -kFarthest, y1 = -kFarthest;
   for (const Corner &c : corners) {
@@ -110,10 +122,11 @@ std::shared_ptr<const RegionPixels> polygon_pixels(const std::vector<Point> &poi
   result->top = clip(y0, height);
   const int bottom = clip(y1, height);
   // A pixel grows to the rectangle around it; a row takes the runs of all rows of `near`.
-  Outline outline(corners);
+  Outline outline(corners, -dx, width + dx);
   RunUnion row(width);
   std::deque<std::vector<PixelRun>> near;
   for (int64_t y = result->top - dy; y < bottom + dy; y++) {
+    cancellation.check();
     near.emplace_back();
     outline.for_each_run(y, [&](int64_t begin, int64_t end) {
       near.back().push_back({clip(begin - dx, width), clip(end + dx, width)});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "cancellation.h"
 #include "filter.h"
 
 namespace cudaconv {
@@ -21,8 +22,8 @@ bool are_on_a_line(const std::vector<Point> &points);
 // The pixels of a frame whose centres are in the polygon, by the even-odd rule. A centre on an edge counts if the
 // polygon is to the right of it or below. `grow` adds pixels on each side: this fraction of the width and height of the
 // polygon's box. `box` of the result grows, too. If it grows by more than 32768 pixels, the whole box replaces the
-// polygon.
-std::shared_ptr<const RegionPixels> polygon_pixels(const std::vector<Point> &points, double grow, int width,
-                                                   int height);
+// polygon. Throws Error{Cancelled}.
+std::shared_ptr<const RegionPixels> polygon_pixels(const std::vector<Point> &points, double grow, int width, int height,
+                                                   const Cancellation &cancellation = Cancellation(nullptr));
 
 }  // namespace cudaconv

@@ -7,6 +7,7 @@
 //   regions --device   the CUDA backend, and what is computed before any backend: the CPU backend has no other code
 //   there regions --streams  what the CUDA backend has on several streams
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -329,6 +330,23 @@ void test_long_masks(Backend &backend) {
       backend.retire(backend.submit(make_plan(settings, layout), source.view(), got.view(), regions));
       expect(got == want, std::string("a region with a long mask on ") + backend.name());
     }
+
+  // Sums that were not computed overflow nothing, also where a divisor makes results large.
+  const FrameLayout small = format_named("NV12").layout(137, 36);
+  settings = {};
+  settings.mask = Mask::Box;
+  settings.size = 41;
+  settings.divisor = 0.7;
+  Regions regions;
+  regions.active = true;
+  regions.region = {{40, 10, 20, 10}};
+  GuardedFrame from(small, {0, 0, 16, 0});
+  from.fill(random);
+  GuardedFrame results = from, wanted = from;
+  reference::write(reference::filter(settings, small, reference::read(small, from.view()), regions), small,
+                   wanted.view());
+  backend.retire(backend.submit(make_plan(settings, small), from.view(), results.view(), regions));
+  expect(results == wanted, std::string("a region with a long mask and a small divisor on ") + backend.name());
 }
 
 // Regions whose windows reach beyond the left edge by part of what a thread block loads.
@@ -621,6 +639,14 @@ void test_polygons() {
     expect(all->bottom() - all->top == 30 && all->run.size() == 30 && all->run[7].end - all->run[7].begin == 40,
            "a polygon around the frame");
   }
+  const std::atomic<bool> stop{true};
+  bool cancelled = false;
+  try {
+    polygon_pixels({{0, 0}, {9, 0}, {9, 9}}, 0, 40, 30, Cancellation(&stop));
+  } catch (const Error &e) {
+    cancelled = e.kind() == Error::Kind::Cancelled;
+  }
+  expect(cancelled, "a polygon is given up");
   expect(are_on_a_line({{1, 1}, {5, 5}, {3, 3}}) && are_on_a_line({{1, 1}, {1, 1}, {1, 1}}) &&
              !are_on_a_line({{1, 1}, {5, 5}, {3, 4}}),
          "points on a line");
