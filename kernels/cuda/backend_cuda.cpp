@@ -77,7 +77,8 @@ class CudaBackend : public Backend {
       stats_.kernels = kernels_name_;
       return ++last_ticket_;
     } catch (const Error &error) {
-      synchronize();  // so that nothing still reads or writes the frames
+      synchronize();           // so that nothing still reads or writes the frames
+      slot->listed = nullptr;  // its lists may not have been enqueued
       std::lock_guard<std::mutex> lock(mutex_);
       if (error.kind() == Error::Kind::Cancelled) release(std::move(slot));
       throw;

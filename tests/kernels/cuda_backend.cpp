@@ -528,6 +528,46 @@ void test_cancelled_regions() {
     other.join();
   }
 }
+
+// A frame that is given up at any allocation leaves its slot to the next frame, which has the same regions.
+void test_cancelled_lists() {
+  const auto backend = make_cuda_backend();
+  const FrameLayout layout = format_named("GRAY8").layout(64, 48);
+  const auto plan = make_plan({}, layout);
+  GuardedFrame source(layout, {0, 0, 16, 0});
+  Random random(3);
+  source.fill(random);
+  Regions regions[2];
+  GuardedFrame want[2] = {source, source};
+  for (int i = 0; i < 2; i++) {
+    regions[i].active = regions[i].ellipse = true;
+    regions[i].region = {{4 + 8 * i, 6, 40, 30}};
+    reference::write(reference::filter({}, layout, reference::read(layout, source.view()), regions[i]), layout,
+                     want[i].view());
+  }
+  const auto filter = [&](int i, const std::atomic<bool> &cancelled) {
+    GuardedFrame got = source;
+    backend->retire(backend->submit(plan, source.view(), got.view(), regions[i], &cancelled));
+    expect(got == want[i], "regions after a frame that was given up");
+  };
+  std::atomic<bool> cancelled{false};
+  for (int i = 0; i < 40; i++) filter(i % 2, cancelled);
+  int given_up = 0;
+  for (int n = 1; n < 200; n++) {
+    with_call_in_new(
+        n, [&] { cancelled = true; },
+        [&] {
+          try {
+            filter(n % 2, cancelled);
+          } catch (const Error &error) {
+            given_up += error.kind() == Error::Kind::Cancelled;
+          }
+        });
+    cancelled = false;
+    filter(n % 2, cancelled);
+  }
+  expect(given_up > 10, "frames with regions are given up");
+}
 #endif
 
 int run() {
@@ -547,6 +587,7 @@ int run() {
   test_memory_runs_out(*backend);
   test_selections();
   test_cancelled_regions();
+  test_cancelled_lists();
   test_far_rows(*backend);
 #endif
   test_why_no_context(*backend);
