@@ -292,17 +292,62 @@ def decoder_of(name):
     return "pngdec name=decoder ! videoconvert dither=none ! video/x-raw,format=RGB", 16, True
 
 
-def warn_of_animation(name):
-    """GStreamer decodes the first picture of an animated PNG."""
+def chunks_of(name):
+    """The type of each chunk of a PNG, and the data of chunks with Exif data."""
     if not os.path.isfile(name):
         return
     with open(name, "rb") as file:
         if file.read(8) != b"\x89PNG\r\n\x1a\n":
             return
-        while len(head := file.read(8)) == 8 and head[4:] not in (b"IDAT", b"acTL"):
-            file.seek(int.from_bytes(head[:4], "big") + 4, os.SEEK_CUR)
-    if head[4:] == b"acTL":
-        print(f"warning: {name} is an animated PNG: all but its first picture is left out", file=sys.stderr)
+        while len(head := file.read(8)) == 8:
+            length, start = int.from_bytes(head[:4], "big"), file.tell()
+            yield head[4:], file.read(min(length, 1 << 20)) if head[4:] == b"eXIf" else b""
+            file.seek(start + length + 4)
+
+
+def warn_of_animation(name):
+    """GStreamer decodes the first picture of an animated PNG."""
+    for kind, _ in chunks_of(name):
+        if kind == b"acTL":
+            print(f"warning: {name} is an animated PNG: all but its first picture is left out", file=sys.stderr)
+        if kind in (b"IDAT", b"acTL"):
+            return
+
+
+def exif_of_jpeg(name):
+    """The Exif data of a JPEG, unless jpegparse makes tags of them: decodebin of GStreamer 1.22 does without it."""
+    parser = Gst.ElementFactory.find("jpegparse")
+    if not os.path.isfile(name) or parser and parser.get_rank() >= Gst.Rank.MARGINAL:
+        return b""
+    with open(name, "rb") as file:
+        if file.read(2) != b"\xff\xd8":
+            return b""
+        while len(head := file.read(4)) == 4 and head[0] == 0xff and head[1] != 0xda:  # until its pixels
+            if head[1] == 0xff:  # a byte between segments
+                file.seek(-3, os.SEEK_CUR)
+                continue
+            data = file.read(max(int.from_bytes(head[2:], "big") - 2, 0))
+            if head[1] == 0xe1 and data[:6] == b"Exif\0\0":
+                return data[6:]
+    return b""
+
+
+def direction_of(name):
+    """How to turn a PNG or JPEG, by its Exif data, which their decoders do not read: a value of video-direction."""
+    exif = next((data for kind, data in chunks_of(name) if kind == b"eXIf"), b"") or exif_of_jpeg(name)
+    order = {b"MM\0*": "big", b"II*\0": "little"}.get(exif[:4])
+    if not order:
+        return "auto"
+
+    def number(at, size):
+        return int.from_bytes(exif[at:at + size], order)
+
+    entries = number(4, 4)
+    for at in range(entries + 2, min(entries + 2 + 12 * number(entries, 2), len(exif) - 11), 12):
+        if number(at, 2) == 0x112:
+            return {2: "horiz", 3: "180", 4: "vert", 5: "ul-lr", 6: "90r", 7: "ur-ll", 8: "90l"}.get(
+                number(at + 8, 2), "auto")
+    return "auto"
 
 
 def count_regions(counts):
@@ -445,7 +490,7 @@ def line_of(options, decoder):
     """The launch line. `decoder`: of a picture; none for a video."""
     line = f"filesrc name=source ! {decoder} ! " if decoder else (
         "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! ")
-    line += "videoconvert ! videoflip video-direction=auto ! "  # detectors find upright faces
+    line += f"videoconvert ! videoflip video-direction={direction_of(options.file)} ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
         # around them. No converter is between it and the filter: that may ask for padded rows.

@@ -5,6 +5,7 @@
 
 #include <glib/gstdio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -51,22 +52,78 @@ Source source_of(const std::string &file) {
   return {std::string(kPng) + " ! videoconvert dither=none ! video/x-raw,format=RGB", 16, true};
 }
 
-// Whether the chunks before the pixels of a PNG tell of an animation.
-bool is_animated_png(const std::string &file) {
-  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return false;
+// Calls `take(type, length)` at the data of each chunk of a PNG, until it returns false.
+template <typename F>
+void read_chunks(const std::string &file, const F &take) {
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return;
   FILE *const from = g_fopen(file.c_str(), "rb");
-  if (!from) return false;
-  unsigned char head[8] = {};
-  bool found = false;
+  if (!from) return;
+  char head[8] = {};
+  constexpr long kHead = 8, kChecksum = 4;
   if (std::fread(head, 1, 8, from) == 8 && !std::memcmp(head, "\x89PNG\r\n\x1a\n", 8))
-    while (!found && std::fread(head, 1, 8, from) == 8 && std::memcmp(head + 4, "IDAT", 4)) {
-      constexpr long kChecksum = 4;
-      found = !std::memcmp(head + 4, "acTL", 4);
+    for (long at = kHead; !std::fseek(from, at, SEEK_SET) && std::fread(head, 1, 8, from) == 8;) {
       const guint32 length = GST_READ_UINT32_BE(head);
-      if (length > G_MAXINT32 - kChecksum || std::fseek(from, static_cast<long>(length) + kChecksum, SEEK_CUR)) break;
+      if (length > G_MAXINT32 || !take(from, std::string(head + 4, 4), length)) break;
+      at += kHead + static_cast<long>(length) + kChecksum;
     }
   std::fclose(from);
+}
+
+// Calls `take(marker, length)` at the data of each segment of a JPEG, until it returns false.
+template <typename F>
+void read_segments(const std::string &file, const F &take) {
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return;
+  FILE *const from = g_fopen(file.c_str(), "rb");
+  if (!from) return;
+  guint8 head[4] = {};
+  if (std::fread(head, 1, 2, from) == 2 && !std::memcmp(head, "\xff\xd8", 2))
+    for (long at = 2; !std::fseek(from, at, SEEK_SET) && std::fread(head, 1, 4, from) == 4 && head[0] == 0xff;) {
+      const guint32 length = GST_READ_UINT16_BE(head + 2);  // with its own two bytes
+      if (head[1] == 0xff) {
+        at++;  // a byte between segments
+      } else if (length < 2 || !take(from, head[1], length - 2)) {
+        break;
+      } else {
+        at += 2 + static_cast<long>(length);
+      }
+    }
+  std::fclose(from);
+}
+
+// Whether decodebin has jpegparse, which makes tags of the Exif data, before jpegdec: not with GStreamer 1.22.
+bool plugs_jpegparse() {
+  const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));
+  return parser && gst_plugin_feature_get_rank(GST_PLUGIN_FEATURE(parser.get())) >= GST_RANK_MARGINAL;
+}
+
+// Whether the chunks before the pixels of a PNG tell of an animation.
+bool is_animated_png(const std::string &file) {
+  bool found = false;
+  read_chunks(file, [&](FILE *, const std::string &type, guint32) {
+    found = type == "acTL";
+    return !found && type != "IDAT";
+  });
   return found;
+}
+
+// The orientation in Exif data, 1 to 8; 1 (upright) where they have none.
+int orientation_in(const std::string &exif) {
+  const bool big = exif.compare(0, 4, "MM\0*", 4) == 0;
+  if (!big && exif.compare(0, 4, "II*\0", 4) != 0) return 1;
+  const auto number = [&](size_t at, int bytes) {
+    guint32 value = 0;
+    for (int i = 0; i < bytes && at + bytes <= exif.size(); i++)
+      value = value << 8 | static_cast<guint8>(exif[big ? at + i : at + bytes - 1 - i]);
+    return value;
+  };
+  const size_t entries = number(4, 4);
+  constexpr int kOrientation = 0x112, kEntry = 12;  // bytes: tag, type, count and value
+  for (size_t i = 0; i < number(entries, 2); i++) {
+    const size_t entry = entries + 2 + i * kEntry;
+    if (entry + kEntry > exif.size()) break;
+    if (number(entry, 2) == kOrientation) return static_cast<int>(number(entry + 8, 2));
+  }
+  return 1;
 }
 
 const char *reason(const Source &source, bool to_png) {
@@ -81,6 +138,31 @@ void warn_of_animation(const std::string &file) {
     std::fprintf(stderr, "warning: %s is an animated PNG: all but its first picture is left out\n", file.c_str());
 }
 
+const char *direction_of(const std::string &file) {
+  std::string exif;
+  const auto read = [&](FILE *from, guint32 length) {
+    constexpr guint32 kMost = 1 << 20;  // bytes
+    exif.resize(std::min(length, kMost));
+    exif.resize(std::fread(exif.data(), 1, exif.size(), from));
+  };
+  read_chunks(file, [&](FILE *from, const std::string &type, guint32 length) {
+    if (type == "eXIf") read(from, length);
+    return type != "eXIf";
+  });
+  if (!plugs_jpegparse())
+    read_segments(file, [&](FILE *from, int marker, guint32 length) {
+      constexpr int kExif = 0xe1, kPixels = 0xda;
+      const std::string name("Exif\0\0", 6);
+      if (marker == kExif) read(from, length);
+      if (exif.compare(0, name.size(), name) != 0) exif.clear();
+      exif.erase(0, name.size());
+      return exif.empty() && marker != kPixels;
+    });
+  constexpr const char *kDirections[] = {"horiz", "180", "vert", "ul-lr", "90r", "ur-ll", "90l"};
+  const int orientation = orientation_in(exif);
+  return orientation >= 2 && orientation <= 8 ? kDirections[orientation - 2] : "auto";
+}
+
 Stills::Stills(std::string filter, SetUp set_up, Report report)
     : middle_(std::move(filter)), set_up_(std::move(set_up)), report_(std::move(report)) {}
 
@@ -91,6 +173,7 @@ void Stills::filter(const std::string &input, const std::string &output) {
     warn_of_animation(input);
     const std::string line = line_for(source.decoder, is_png(output));
     if (!runner_ || line != line_) make(line);
+    gst_util_set_object_arg(G_OBJECT(find(runner_->pipeline(), "flip").get()), "video-direction", direction_of(input));
     g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
     g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
     const uint64_t before = runner_->frames();

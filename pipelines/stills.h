@@ -14,6 +14,10 @@ namespace media {
 // Prints a line where a file is an animated PNG: GStreamer decodes its first picture.
 void warn_of_animation(const std::string &file);
 
+// The video-direction of the videoflip before the filter, by the Exif data of a PNG or JPEG, which their decoders do
+// not read. Other files have tags.
+const char *direction_of(const std::string &file);
+
 // Filters pictures, one after the other, in a pipeline that stays while they have the same kind.
 class Stills {
  public:
@@ -21,7 +25,7 @@ class Stills {
   using SetUp = std::function<Owned<GstElement>(GstElement *pipeline)>;
   // Is called when the first picture is filtered.
   using Report = std::function<void(GstElement *cudaconv, const Runner &runner)>;
-  // `filter`: a launch line from the decoded picture to cudaconv.
+  // `filter`: a launch line from the decoded picture to cudaconv, with a videoflip named `flip`.
   Stills(std::string filter, SetUp set_up, Report report);
 
   // Reads a PNG or JPEG, of any name, and writes what the name of the output asks for. A line on stderr says where it

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "../media.h"
+#include "../stills.h"
 
 namespace tune {
 
@@ -117,7 +118,9 @@ void reset(GstElement *element) {
 
 Words words_before_filter(const Input &input) {
   Words words = source_words(input.name);
-  for (const char *word : {"!", "videoconvert", "!", "videoflip", "video-direction=auto", "!"}) words.push_back(word);
+  for (const char *word : {"!", "videoconvert", "!", "videoflip"}) words.push_back(word);
+  words.push_back(std::string("video-direction=") + direction_of(path_of(input.name)));
+  words.push_back("!");
   if (input.detector.empty()) return words;
   ErrorSlot error;
   gchar **detector = nullptr;
