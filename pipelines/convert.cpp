@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "convert/branches.h"
-#include "convert/chapters.h"
+#include "convert/mp4extras.h"
 #include "convert/encoders.h"
 #include "convert/labels.h"
 #include "convert/shape.h"
@@ -23,7 +23,7 @@ namespace {
 
 // A pipeline to which the streams of its source are added as they appear.
 struct Converter {
-  GstElement *pipeline, *muxer;  // not owned
+  GstElement *pipeline, *muxer, *encoder;  // not owned; the encoder of the video
   const Container *container;
   Covers covers;
   Owned<GstElement> filter;  // until a video stream has come
@@ -31,7 +31,7 @@ struct Converter {
   Owned<GstCaps> audio;
   std::unique_ptr<Shape> shape;
   std::unique_ptr<Branches> branches;
-  bool told_light = false, told_depth = false;
+  bool told_light = false, told_depth = false, told_timecodes = false, told_captions = false;
   std::atomic<bool> told_chapters{false}, told_attachments{false}, told_cover{false};
   std::atomic<bool> source_complete{true};  // the source element has all of its pads
 };
@@ -96,6 +96,27 @@ void warn_of_losses(const GstCaps *format, const GstCaps *video) {
   if (!is_interlaced(video) || is_format(format, kH264)) return;
   const Owned<gchar> name(gst_pb_utils_get_codec_description(format));
   std::fprintf(stderr, "warning: the video is interlaced, which %s does not keep\n", name.get());
+}
+
+// Timecodes are a stream of some MP4 and QuickTime files, or come with frames. No muxer here writes them.
+void warn_of_timecodes(Converter *c) {
+  if (!c->told_timecodes)
+    std::fprintf(stderr, "warning: timecodes, which GStreamer does not write to %s, are left out\n",
+                 c->container->suffix);
+  c->told_timecodes = true;
+}
+
+// What comes with a frame, and is lost.
+GstPadProbeReturn tell_lost_metas(GstPad *, GstPadProbeInfo *info, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  GstBuffer *const frame = GST_PAD_PROBE_INFO_BUFFER(info);
+  if (gst_buffer_get_video_time_code_meta(frame)) warn_of_timecodes(c);
+  if (c->told_captions || !gst_buffer_get_video_caption_meta(frame) || keeps_captions(c->encoder))
+    return GST_PAD_PROBE_OK;
+  c->told_captions = true;
+  const Owned<gchar> name(gst_pb_utils_get_codec_description(c->video.format.get()));
+  std::fprintf(stderr, "warning: closed captions, which the encoder to %s does not keep, are left out\n", name.get());
+  return GST_PAD_PROBE_OK;
 }
 
 // Muxers leave out frames without a timestamp, and not all say so.
@@ -204,8 +225,8 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   if (!c->filter) return leave_out(pad, "a second video");
   GstElement *const head = make("queue"), *const size = make("capsfilter"), *const entry = make("queue");
   const Owned<GstPad> sized(gst_element_get_static_pad(size, "src"));
-  gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_BUFFER, check_time, c, nullptr);
-  gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_BUFFER, take_any_size, nullptr, nullptr);
+  for (const auto probe : {check_time, tell_lost_metas, take_any_size})
+    gst_pad_add_probe(sized.get(), GST_PAD_PROBE_TYPE_BUFFER, probe, c, nullptr);
   add_chain(c->pipeline, {head, c->filter.get(), size});
   c->filter.reset();  // now the pipeline's
   choose_format(c, head, size, caps);
@@ -213,7 +234,7 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   warn_of_losses(format, caps);
   c->shape = std::make_unique<Shape>(c->video);
   g_object_set(entry, "max-size-buffers", 3, nullptr);  // what waits there is encoded before an interrupted file ends
-  GstElement *const encoder = make_video_encoder(c->video);
+  GstElement *const encoder = c->encoder = make_video_encoder(c->video);
   const Owned<GstPad> coded(gst_element_get_static_pad(encoder, "src"));
   gst_pad_add_probe(coded.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, label, c, nullptr);
   std::vector<GstElement *> chain = c->shape->elements();
@@ -431,8 +452,9 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   if (codings_of(*container, false).empty())
     throw Failure(std::string(container->suffix) + " needs an encoder: install " + container->packages);
 
-  if (has_mp4_chapters(path_of(input)))
-    std::fprintf(stderr, "warning: chapters of .mp4, which GStreamer does not read, are left out\n");
+  const Mp4Extras extras = mp4_extras(path_of(input));
+  if (extras.chapters) std::fprintf(stderr, "warning: chapters of .mp4, which GStreamer does not read, are left out\n");
+  if (extras.timecodes) warn_of_timecodes(c.get());
   warn_of_animation(path_of(input));
 
   Owned<GstElement> pipeline(gst_pipeline_new(nullptr));

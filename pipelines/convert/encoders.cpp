@@ -171,6 +171,20 @@ GstElement *make_video_encoder(const Coding &coding) {
   return make_encoder(GST_ENCODING_PROFILE(profile));
 }
 
+bool keeps_captions(GstElement *encoder) {
+  bool keeps = false;
+  GstIterator *elements = gst_bin_iterate_recurse(GST_BIN(encoder));
+  const auto look = [](const GValue *value, gpointer result) {
+    auto *const element = GST_ELEMENT(g_value_get_object(value));
+    GstElementFactory *const factory = gst_element_get_factory(element);
+    *static_cast<bool *>(result) |= (factory && !g_strcmp0(GST_OBJECT_NAME(factory), "x264enc")) ||
+                                    g_object_class_find_property(G_OBJECT_GET_CLASS(element), "cc-insert");
+  };
+  gst_iterator_foreach(elements, look, &keeps);
+  gst_iterator_free(elements);
+  return keeps;
+}
+
 // Left alone, an encoder for two channels at most gets surround sound as one channel.
 GstElement *make_audio_encoder(GstCaps *format, const GstCaps *sound) {
   int channels = 0;

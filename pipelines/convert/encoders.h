@@ -45,6 +45,8 @@ GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactory
 // Throws Failure where there is no such element.
 GstElement *make(const char *factory);
 GstElement *make_video_encoder(const Coding &coding);
+// Whether the encoder writes the closed captions that come with frames into its stream.
+bool keeps_captions(GstElement *video_encoder);
 GstElement *make_audio_encoder(GstCaps *format, const GstCaps *sound);
 
 // The name of a request pad of the muxer for such a stream; nullptr where it takes none.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# More than 8 bits, HDR, chapters and attachments through the programs:
+# More than 8 bits, HDR, chapters, attachments, timecodes and closed captions through the programs:
 # run-depth.sh CUDACONV_PLAY CUDACONV_PRIVACY PRIVACY_IN_PYTHON
 #
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder. Tests are skipped without the
@@ -222,6 +222,29 @@ keeps_chapters() {
     ffmpeg -v error -i chapters.mkv -map 0:v -c copy from.mp4 </dev/null &&
     says "chapters of .mp4, which GStreamer does not read, are left out" "$player" -q -o from.mkv from.mp4 mask=box3
 }
+tells_of_timecodes() { # in a stream of their own, or with the frames
+  ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=0.2 -timecode 01:02:03:04 -c:v mpeg4 timecode.mov </dev/null &&
+    launch videotestsrc num-buffers=4 ! video/x-raw,format=I420,width=64,height=48 ! timecodestamper ! x264enc option-string=pic-struct=1 \
+      ! h264parse update-timecode=true ! video/x-h264,stream-format=byte-stream ! mpegtsmux ! filesink location=timecode.ts || return
+  local input output
+  for input in timecode.mov timecode.ts; do
+    for output in timecode-out.mkv timecode-out.mp4; do
+      says "timecodes, which GStreamer does not write to ${output#*-out}, are left out" "$player" -q -o "$output" "$input" mask=box3 &&
+        [ "$(grep -c timecodes said)" = 1 ] || return
+    done
+  done
+  says "" "$player" -q -o timecode-out.mp4 timecode-out.mkv mask=box3
+}
+tells_of_captions() {
+  python3 -c 'import sys; sys.stdout.buffer.write(20 * b"\xfc\x94\x20")' >captions.raw # three bytes for each frame
+  launch videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=64,height=48,framerate=25/1 ! cccombiner name=captions \
+    ! x264enc ! h264parse ! matroskamux ! filesink location=captions.mkv \
+    filesrc location=captions.raw ! rawvideoparse format=gray8 width=3 height=1 frame-size=3 framerate=25/1 \
+    ! capssetter join=false replace=true caps=closedcaption/x-cea-708,format=cc_data,framerate=25/1 ! captions.caption &&
+    says "closed captions, which the encoder to VP8 does not keep, are left out" "$player" -q -o captions.webm captions.mkv mask=box3 &&
+    says "" "$player" -q -o captions.mp4 captions.mkv mask=box3 &&
+    grep -q GA94 captions.mp4 # the mark of captions in H.264
+}
 keeps_covers() { # where the container takes them
   ffmpeg -v error -f lavfi -i testsrc=size=64x48:duration=0.2 -f lavfi -i color=red:size=32x32:duration=0.04 -map 0 -map 1 \
     -c:v:0 mpeg4 -c:v:1 mjpeg -disposition:v:1 attached_pic cover.mp4 </dev/null || return
@@ -263,7 +286,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=I420_10LE ! vp
 [ -n "$no_ffv1" ] || make_ramp
 [ -n "$no_h265" ] || make_hdr
 
-echo "1..20"
+echo "1..22"
 expect_unless "$no_ffv1$no_vp9" "a ramp of 10 bits into .webm" keeps_ramp ramp.webm vp9
 for suffix in mkv mp4; do
   expect_unless "$no_ffv1$no_h265" "a ramp of 10 bits into .$suffix" keeps_ramp ramp-out.$suffix h265
@@ -284,5 +307,7 @@ expect "16-bit grey in pictures" tells_of_pictures
 expect_unless "$(needs gdkpixbufdec)" "16-bit colour in pictures" tells_of_colours
 expect_unless "$no_ffmpeg$no_probe" "chapters and attachments" keeps_chapters
 expect_unless "$no_ffmpeg$no_probe$no_h264" "covers" keeps_covers
+expect_unless "$no_ffmpeg$no_h264$(needs timecodestamper h264parse mpegtsmux)" "timecodes" tells_of_timecodes
+expect_unless "$no_h264$(needs cccombiner vp8enc rawvideoparse)" "closed captions" tells_of_captions
 expect_unless "$no_vp9$no_h265$no_probe" "10 bits without a frame rate" without_a_rate
 finish
