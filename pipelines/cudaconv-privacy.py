@@ -506,9 +506,19 @@ def line_of(options, decoder):
     return line + "video/x-raw,format=RGB ! filesink name=file"
 
 
-def end_gif(_pipeline, _bin, element):
-    """avdemux_gif of GStreamer 1.22 reads on and on at the end of the file. Some reads there are usual."""
-    factory, usual, reads = element.get_factory(), 100, 0
+class Buffer(ctypes.Structure):
+    """GstBuffer as in gst/gstbuffer.h, as far as it is read here."""
+    _fields_ = [("mini_object", ctypes.c_uint64 * 8), ("pool", ctypes.c_void_p), ("pts", ctypes.c_uint64),
+                ("dts", ctypes.c_uint64), ("duration", ctypes.c_uint64)]
+
+
+def mend_gif(_pipeline, _bin, element):
+    """avdemux_gif of GStreamer 1.22 reads on and on at the end of the file. Some reads there are usual.
+
+    avdec_gif gives all frames the time of the first. It gives a frame for each buffer.
+    """
+    factory, usual, reads, times = element.get_factory(), 100, 0, None
+    make_writable = c_function("libgstreamer-1.0.so.0", "gst_mini_object_make_writable", ctypes.c_void_p)
 
     def read(pad, info):
         nonlocal reads
@@ -522,9 +532,25 @@ def end_gif(_pipeline, _bin, element):
                 time.sleep(0.01)
         return Gst.PadProbeReturn.PASS
 
-    if factory and factory.get_name() == "avdemux_gif":
+    def note_times(_pad, info):
+        nonlocal times
+        coded = Buffer.from_address(info.data)
+        times = coded.pts, coded.duration
+        return Gst.PadProbeReturn.OK
+
+    def set_times(_pad, info):
+        info.data = make_writable(info.data)
+        frame = Buffer.from_address(info.data)
+        frame.pts, frame.duration = times
+        return Gst.PadProbeReturn.OK
+
+    name = factory.get_name() if factory else ""
+    if name == "avdemux_gif":
         kind = Gst.PadProbeType.BUFFER | Gst.PadProbeType.PULL | Gst.PadProbeType.BLOCK
         element.get_static_pad("sink").add_probe(kind, read)
+    if name == "avdec_gif":
+        element.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, note_times)
+        element.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, set_times)
 
 
 def make_pipeline(options, part, counts):
@@ -547,7 +573,7 @@ def make_pipeline(options, part, counts):
                           make_depth_teller("the picture's", lambda pad: (bits, depth_of(pad)), why))
     else:
         source.set_property("uri", uri)
-        pipeline.connect("deep-element-added", end_gif)
+        pipeline.connect("deep-element-added", mend_gif)
         if options.output:
             decoded = pipeline.get_by_name("decoded").get_static_pad("src")
             webm = options.output.lower().endswith(".webm")

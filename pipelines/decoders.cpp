@@ -63,6 +63,27 @@ GstPadProbeReturn end_after_end(GstPad *pad, GstPadProbeInfo *info, gpointer rea
   return GST_PAD_PROBE_PASS;
 }
 
+// avdec_gif gives all frames the time of the first: the decoder of FFmpeg 5.1 hands out one frame again and again. It
+// gives a frame for each buffer.
+struct Times {
+  GstClockTime begin = GST_CLOCK_TIME_NONE, duration = GST_CLOCK_TIME_NONE;
+
+  static GstPadProbeReturn note(GstPad *, GstPadProbeInfo *info, gpointer times) {
+    const GstBuffer *const coded = GST_PAD_PROBE_INFO_BUFFER(info);
+    *static_cast<Times *>(times) = {GST_BUFFER_PTS(coded), GST_BUFFER_DURATION(coded)};
+    return GST_PAD_PROBE_OK;
+  }
+
+  static GstPadProbeReturn set(GstPad *, GstPadProbeInfo *info, gpointer times) {
+    GstBuffer *const frame = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+    const auto *of = static_cast<const Times *>(times);
+    GST_BUFFER_PTS(frame) = of->begin;
+    GST_BUFFER_DURATION(frame) = of->duration;
+    GST_PAD_PROBE_INFO_DATA(info) = frame;
+    return GST_PAD_PROBE_OK;
+  }
+};
+
 bool is_made_by(gpointer element, const char *name) {
   GstElementFactory *const factory = gst_element_get_factory(GST_ELEMENT(element));
   return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
@@ -95,7 +116,15 @@ void avoid_gifdec() {
     gst_plugin_feature_set_rank(GST_PLUGIN_FEATURE(gifdec.get()), GST_RANK_NONE);
 }
 
-void play_once(GstElement *element) {
+void mend_gif(GstElement *element) {
+  if (is_made_by(element, "avdec_gif")) {
+    auto *const times = new Times;
+    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(), GST_PAD_PROBE_TYPE_BUFFER,
+                      Times::note, times, nullptr);
+    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "src")).get(), GST_PAD_PROBE_TYPE_BUFFER,
+                      Times::set, times, [](gpointer data) { delete static_cast<Times *>(data); });
+    return;
+  }
   const bool decoder = is_made_by(element, "gifdec");
   if (!decoder && !is_made_by(element, "avdemux_gif")) return;
   const Owned<GstPad> sink(gst_element_get_static_pad(element, "sink"));

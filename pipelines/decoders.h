@@ -10,9 +10,9 @@ namespace media {
 // gifdec repeats a GIF as often as the file says, which may be for ever. Where there is another decoder, the programs
 // take that one. Call after gst_init().
 void avoid_gifdec();
-// To be called for each element that a pipeline gets: makes a gifdec play its file once, and ends the GIF of a demuxer
-// that reads for ever.
-void play_once(GstElement *element);
+// To be called for each element that a pipeline gets: makes a gifdec play its file once, ends the GIF of a demuxer that
+// reads for ever, and gives each frame of avdec_gif its own time.
+void mend_gif(GstElement *element);
 // To be called for each element that a bin gets, before data flows. decodebin and parsebin lose the error of an element
 // that fails while they add it, and then wait for ever: such an error is posted again.
 void keep_errors(GstBin *bin, GstElement *element);

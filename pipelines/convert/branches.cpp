@@ -94,7 +94,8 @@ struct Branches::Branch {
   GstSegment segment;                       // of the first stream, which is the output's
   Owned<GstEvent> beginning;                // the segment of a later stream, until its first data tells its time
   gint64 shift = 0;                         // nanoseconds from the time of the stream to that of the output
-  GstClockTime last = GST_CLOCK_TIME_NONE;  // of the last frame of video
+  GstClockTime last = GST_CLOCK_TIME_NONE;  // of the last frame of video, or of sound that is encoded
+  GstClockTime least = 0;                   // from there to the next one
   GstClockTime end = 0;                     // running time of what came last
 };
 
@@ -263,13 +264,16 @@ GstPadProbeReturn Branches::on_source(GstPad *, GstPadProbeInfo *info, gpointer 
     if (GST_BUFFER_PTS_IS_VALID(buffer)) GST_BUFFER_PTS(buffer) += b->shift;
     if (GST_BUFFER_DTS_IS_VALID(buffer)) GST_BUFFER_DTS(buffer) += b->shift;
   }
-  // After a delay a camera's frames come all at once, with one time. Encoders and muxers need each at its own.
-  if (b->kind == Kind::kVideo && GST_BUFFER_PTS_IS_VALID(buffer)) {
+  // After a delay a camera's frames come all at once, with one time. Encoders and muxers need each at its own. All
+  // sound of more than 65,535 Hz has one time if qtdemux reads it uncompressed from a file of FFmpeg's.
+  if ((b->kind == Kind::kVideo || b->kind == Kind::kSound) && GST_BUFFER_PTS_IS_VALID(buffer)) {
     if (GST_CLOCK_TIME_IS_VALID(b->last) && GST_BUFFER_PTS(buffer) <= b->last) {
       GST_PAD_PROBE_INFO_DATA(info) = buffer = gst_buffer_make_writable(buffer);
-      GST_BUFFER_PTS(buffer) = b->last + GST_MSECOND;  // the least that WebM tells apart
+      GST_BUFFER_PTS(buffer) = b->last + b->least;
     }
     b->last = GST_BUFFER_PTS(buffer);
+    b->least = GST_MSECOND;  // that WebM tells apart
+    if (b->kind == Kind::kSound && GST_BUFFER_DURATION_IS_VALID(buffer)) b->least = GST_BUFFER_DURATION(buffer);
   }
   const GstClockTime begin = gst_segment_to_running_time(&b->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
   const GstClockTime length = GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : 1;

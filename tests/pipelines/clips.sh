@@ -15,6 +15,12 @@ with open("turned.mov", "r+b") as clip:
 END
 }
 
+# Prints the times of the coded frames of a .webm in milliseconds: times_of FILE
+times_of() {
+  timeout 60 gst-launch-1.0 -v filesrc location="$1" ! matroskademux ! fakesink silent=false </dev/null |
+    sed -nE 's/.*chain .*pts: 0:00:([0-9]+)\.([0-9]{3}).*/\1\2/p' | sed 's/^0*\(.\)/\1/' | paste -sd " "
+}
+
 no_part() { [ -z "$(find . -name '*.part')" ]; } # no file that is not complete
 
 # Prints the first Python that has GStreamer's bindings of this name, or nothing: python_with Gst

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Writes a GIF of three frames, 16x16 in red, green and blue: make-gif.py FILE [ROUNDS]. 0 rounds are endless; without
-# ROUNDS the file has no word for them.
+# Writes a GIF of three frames, 16x16 in red, green and blue, which last 100, 200 and 300 ms: make-gif.py FILE [ROUNDS].
+# 0 rounds are endless; without ROUNDS the file has no word for them.
 import struct
 import sys
 
@@ -23,7 +23,7 @@ gif = b"GIF89a" + struct.pack("<HHBBB", SIDE, SIDE, 0xF1, 0, 0) + bytes(3) + b"\
 if len(sys.argv) > 2:
     gif += LOOP + struct.pack("<HB", int(sys.argv[2]), 0)
 for frame in range(3):
-    gif += b"\x21\xf9\x04\x04" + struct.pack("<HBB", 10, 0, 0)
+    gif += b"\x21\xf9\x04\x04" + struct.pack("<HBB", 10 * (frame + 1), 0, 0)
     gif += b"\x2c" + struct.pack("<HHHHBB", 0, 0, SIDE, SIDE, 0, 2) + picture(frame + 1)
 with open(sys.argv[1], "wb") as file:
     file.write(gif + b"\x3b")

@@ -245,12 +245,16 @@ plays_once() { # what a GIF says of rounds does not count
     for file in endless twice plain; do
       rm -f gif.webm
       GST_PLUGIN_FEATURE_RANK=$ranks timeout --foreground 20 "$player" -q -o gif.webm "$file.gif" mask=identity &&
-        [ "$(decode gif.webm)" = 3 ] || return
+        [ "$(decode gif.webm)" = 3 ] && times_of gif.webm | grep -x "0 100 300" || return
     done
     rm -f gif.png
     GST_PLUGIN_FEATURE_RANK=$ranks timeout --foreground 20 "$player" -q -o gif.png plain.gif mask=identity &&
       [ -s gif.png ] || return
   done
+}
+keeps_fast_sound() { # of which qtdemux gives each part the same time
+  ffmpeg -v error -y -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i sine=r=96000:d=1 -c:v mpeg4 -c:a pcm_s16le fast.mov </dev/null &&
+    converts 25 900 1100 "fast.$1" fast.mov
 }
 names_decoder() {
   head -c 4000 "$1" >head.webm
@@ -340,7 +344,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..23"
+  echo "1..25"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -359,6 +363,8 @@ files() {
   expect_unless "$no_transport" "its fields" changes 160 120 framerate=25/1,pixel-aspect-ratio=16/15,interlace-mode=interleaved
   expect_unless "$no_ffmpeg$no_h264" "the colours of a chart" python3 "$tools/color-chart.py" "$player" .webm .mkv .mp4
   expect_unless "$no_gif" "a GIF" plays_once
+  expect_unless "$no_ffmpeg" "sound of 96 kHz into .webm" keeps_fast_sound webm
+  expect_unless "$no_ffmpeg$no_h264" "into .mp4" keeps_fast_sound mp4
   expect "a file without its end" refuses_torn_clip
   expect_unless "$no_ffmpeg$no_h264" "bare RGB with rows from top to bottom" bare_rgb
   expect_unless "$(needs avimux avidemux)" "frames that cannot be read" refuses_unread_frames

@@ -212,11 +212,12 @@ refuses_empty_values() { # COMMAND...: as of variables that are not set
 takes_the_longest_time() { # COMMAND...
   "$@" -o hidden.rgb clip.mkv --region=1,2,3,4 hold=18446744073709551615
 }
-ends_a_gif() { # COMMAND...: also one without end
+ends_a_gif() { # COMMAND...: also one without end. Each frame has its time
   local rounds
   for rounds in 0 3; do
     python3 "$tools/make-gif.py" loop.gif "$rounds"
-    timeout 30 "$@" -o loop.rgb loop.gif --region=0,0,4,4 && [ "$(stat -c %s loop.rgb)" = $((3 * 16 * 16 * 3)) ] || return
+    timeout 30 "$@" -o loop.rgb loop.gif --region=0,0,4,4 && [ "$(stat -c %s loop.rgb)" = $((3 * 16 * 16 * 3)) ] &&
+      timeout 30 "$@" -o loop.webm loop.gif --region=0,0,4,4 && times_of loop.webm | grep -x "0 100 300" || return
   done
 }
 # A clip of a face that moves, and tilts so far for half a second that the detector misses it: face.rgb; and which
