@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 
-SUITES = ("trixie", "sid")
+SUITES = ("trixie", "sid", "experimental")
 PACKAGES = ("libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev", "libgstreamer-plugins-bad1.0-dev", "liborc-0.4-dev")
 AT_ONCE = 7  # sources
 
@@ -45,11 +45,12 @@ def fetch_headers(address, suite, folder):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, "lists/partial"))
     with open(os.path.join(folder, "sources.list"), "w", encoding="ascii") as sources:
-        sources.write(f"deb {address} {suite} main\n")
+        for part in ("sid", suite) if suite == "experimental" else (suite,):  # which has only what is newer than in sid
+            sources.write(f"deb {address} {part} main\n")
     apt = ["apt-get", "-q", "-o", f"Dir::Etc::SourceList={folder}/sources.list", "-o", "Dir::Etc::SourceParts=-",
            "-o", f"Dir::State::Lists={folder}/lists", "-o", f"Dir::Cache={folder}", "-o", "APT::Sandbox::User="]
     run(*apt, "update", "--error-on=any")
-    run(*apt, "download", *(f"{package}/{suite}" for package in PACKAGES), cwd=folder)
+    run(*apt, "-t", suite, "download", *PACKAGES, cwd=folder)
     for package in glob.glob(folder + "/*.deb"):
         run("dpkg-deb", "-x", package, root + ".part")
     for file in glob.glob(root + ".part/usr/**/*.pc", recursive=True):
