@@ -257,24 +257,6 @@ GstStructure *format_structure(const Formats &names) {
   return structure;
 }
 
-// Caps features with the other kind of memory; those that begin with "meta:" stay. Transfer full. nullptr where there
-// are further features, which exist in one kind of memory only.
-GstCapsFeatures *in_other_memory(const GstCapsFeatures *features) {
-  const char *memory = GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY, *other_memory = kFeatureCudaMemory;
-  if (gst_caps_features_contains(features, kFeatureCudaMemory)) std::swap(memory, other_memory);
-  GstCapsFeatures *other = gst_caps_features_new_single(other_memory);
-  for (guint i = 0; i < gst_caps_features_get_size(features); i++) {
-    const gchar *feature = gst_caps_features_get_nth(features, i);
-    if (g_str_has_prefix(feature, "meta:")) {
-      gst_caps_features_add(other, feature);
-    } else if (strcmp(feature, memory) != 0) {
-      gst_caps_features_free(other);
-      return nullptr;
-    }
-  }
-  return other;
-}
-
 // Removes `text` from the values that `field` may have. False where none is left.
 bool exclude(GstStructure *structure, const char *field, const char *text) {
   const GValue *texts = gst_structure_get_value(structure, field);
@@ -369,6 +351,22 @@ bool is_cuda(const GstCapsFeatures *features) {
 
 bool is_cuda_caps(const GstCaps *caps) {
   return !gst_caps_is_empty(caps) && !gst_caps_is_any(caps) && is_cuda(gst_caps_get_features(caps, 0));
+}
+
+GstCapsFeatures *in_other_memory(const GstCapsFeatures *features) {
+  const char *memory = GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY, *other_memory = kFeatureCudaMemory;
+  if (gst_caps_features_contains(features, kFeatureCudaMemory)) std::swap(memory, other_memory);
+  GstCapsFeatures *other = gst_caps_features_new_single(other_memory);
+  for (guint i = 0; i < gst_caps_features_get_size(features); i++) {
+    const gchar *feature = gst_caps_features_get_nth(features, i);
+    if (g_str_has_prefix(feature, "meta:")) {
+      gst_caps_features_add(other, feature);
+    } else if (strcmp(feature, memory) != 0) {
+      gst_caps_features_free(other);
+      return nullptr;
+    }
+  }
+  return other;
 }
 
 GstCaps *with_either_memory(const GstCaps *caps) {

@@ -49,8 +49,11 @@ bool is_cuda(const GstCapsFeatures *features);
 // Whether the first structure of `caps` has the feature memory:CUDAMemory.
 bool is_cuda_caps(const GstCaps *caps);
 
-// `caps`, and after them their structures with the other kind of memory; features that begin with "meta:" stay.
-// Transfer full.
+// Caps features with the other kind of memory; those that begin with "meta:" stay. Transfer full. nullptr where there
+// are further features, which exist in one kind of memory only.
+GstCapsFeatures *in_other_memory(const GstCapsFeatures *features);
+
+// `caps`, and after them their structures with the other kind of memory. Transfer full.
 GstCaps *with_either_memory(const GstCaps *caps);
 
 // `caps` without interlace-mode=fields and multiview-mode=separated, whose frames are spread over several memories of a

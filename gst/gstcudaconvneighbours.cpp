@@ -28,24 +28,12 @@ bool names_cuda(GstPad *srcpad) {
   return false;
 }
 
-// Whether the features differ in nothing but the memory, system or CUDA.
-bool same_but_for_memory(const GstCapsFeatures *a, const GstCapsFeatures *b) {
-  const auto others = [](const GstCapsFeatures *features) {
-    GstCapsFeatures *result = gst_caps_features_copy(features);
-    gst_caps_features_remove(result, kFeatureCudaMemory);
-    gst_caps_features_remove(result, GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
-    return result;
-  };
-  g_autoptr(GstCapsFeatures) of_a = others(a);
-  g_autoptr(GstCapsFeatures) of_b = others(b);
-  return gst_caps_features_is_equal(of_a, of_b);
-}
-
 GstCaps *fixate(GstCaps *caps, GstCaps *othercaps, bool cuda) {
-  const GstCapsFeatures *wanted = gst_caps_get_features(caps, 0);
-  for (guint i = 0; i < gst_caps_get_size(othercaps); i++) {
-    const GstCapsFeatures *features = gst_caps_get_features(othercaps, i);
-    if (is_cuda(features) != cuda || !same_but_for_memory(features, wanted)) continue;
+  GstCapsFeatures *const features = gst_caps_get_features(caps, 0);
+  g_autoptr(GstCapsFeatures) wanted =
+      is_cuda(features) == cuda ? gst_caps_features_copy(features) : in_other_memory(features);
+  for (guint i = 0; wanted && i < gst_caps_get_size(othercaps); i++) {
+    if (!gst_caps_features_is_equal(gst_caps_get_features(othercaps, i), wanted)) continue;
     GstCaps *chosen = gst_caps_copy_nth(othercaps, i);
     gst_caps_unref(othercaps);
     return gst_caps_fixate(chosen);
