@@ -98,6 +98,9 @@ struct GstCudaConvPrivate {
         flight(trans, [this](const auto &context, const Error &e) { return session.fail_over(context, e); }),
         path(trans, session, regions, flight) {}
 
+  GstStructure *stats() const;
+  void take_properties() {}  // the next frame does
+
   Properties properties;
   Messages messages;
   Session session;
@@ -123,9 +126,9 @@ G_DEFINE_TYPE_WITH_CODE(GstCudaConv, gst_cuda_conv, GST_TYPE_BASE_TRANSFORM,
 GST_ELEMENT_REGISTER_DEFINE(cudaconv, "cudaconv", GST_RANK_NONE, GST_TYPE_CUDA_CONV)
 
 // The value of the property "stats". Transfer full.
-static GstStructure *make_stats(const GstCudaConvPrivate &priv) {
-  const std::shared_ptr<const StreamContext> context = priv.session.context();
-  const BackendStats totals = priv.flight.counts().totals();
+GstStructure *GstCudaConvPrivate::stats() const {
+  const std::shared_ptr<const StreamContext> context = session.context();
+  const BackendStats totals = flight.counts().totals();
   const char *method = nullptr;
   if (context) {
     const bool selected = context->settings.filter.method != Method::Auto;
@@ -141,10 +144,10 @@ static GstStructure *make_stats(const GstCudaConvPrivate &priv) {
       "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_uploaded),
       "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_downloaded),
       "bytes-staged", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_staged),
-      "failovers", G_TYPE_UINT, priv.session.failovers(),
+      "failovers", G_TYPE_UINT, session.failovers(),
       nullptr);
   // clang-format on
-  priv.regions.counts().write(stats);
+  regions.counts().write(stats);
   return stats;
 }
 
@@ -173,7 +176,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->flight.stop();
-  const Ref<GstStructure> stats(make_stats(*priv));
+  const Ref<GstStructure> stats(priv->stats());
   GST_INFO_OBJECT(trans, "%" GST_PTR_FORMAT, stats.get());
   priv->path.stop();
   priv->session.stop();
@@ -377,24 +380,8 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
 
 /* the type */
 
-static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *) {
-  guarded(object, [&] { GST_CUDA_CONV(object)->priv->properties.set(id, value); });
-}
-
-static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(object)->priv;
-  if (!priv->properties.get(id, value)) g_value_take_boxed(value, make_stats(*priv));
-}
-
 static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *property) {
   return property && guarded(self, false, [&] { return self->priv->properties.has_effect(property); });
-}
-
-static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
-  const bool published =
-      guarded(object, true, [&] { return GST_CUDA_CONV(object)->priv->properties.publish(n_pspecs, pspecs); });
-  if (!published) return notify_again(object, n_pspecs, pspecs);
-  G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
 }
 
 static void gst_cuda_conv_install_properties(GObjectClass *object_class) {
@@ -431,9 +418,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
     delete GST_CUDA_CONV(object)->priv;
     G_OBJECT_CLASS(parent_class)->finalize(object);
   };
-  object_class->set_property = gst_cuda_conv_set_property;
-  object_class->get_property = gst_cuda_conv_get_property;
-  object_class->dispatch_properties_changed = gst_cuda_conv_dispatch_properties_changed;
+  set_property_functions<GstCudaConv>(object_class);
   gst_cuda_conv_install_properties(object_class);
 
   /**

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "filter.h"
+#include "gstcudaconvmessages.h"
 
 namespace cudaconv::gst {
 
@@ -194,7 +195,7 @@ class PropertyValues {
   // other properties may belong to a call that another thread has just begun.
   //
   // So may these: GObject calls this after it has found no call under way. Where another thread has set a property
-  // since, it publishes nothing and returns false: notify_again() then calls it when that thread's call is over.
+  // since, it publishes nothing and returns false: it is to be called again when that thread's call is over.
   bool publish(guint count, GParamSpec *const *specs) {
     std::lock_guard<std::mutex> guard(lock_);
     if (std::exchange(seen_, newest_) != newest_) return false;
@@ -227,11 +228,33 @@ class PropertyValues {
   std::atomic<guint> serial_{0};
 };
 
-// Has GObject call dispatch_properties_changed again, at once or at the end of the calls that are under way.
-inline void notify_again(GObject *object, guint count, GParamSpec *const *specs) {
-  g_object_freeze_notify(object);
-  for (guint i = 0; i < count; i++) g_object_notify_by_pspec(object, specs[i]);
-  g_object_thaw_notify(object);
+// Sets the functions of a class of `Object`s for its properties. Their `priv` has the PropertyValues `properties`,
+// stats() makes the value of "stats", transfer full, and take_properties() is called when values have been published.
+// The class has no subclasses.
+template <typename Object>
+void set_property_functions(GObjectClass *klass) {
+  klass->set_property = [](GObject *object, guint id, const GValue *value, GParamSpec *) {
+    guarded(object, [&] { reinterpret_cast<Object *>(object)->priv->properties.set(id, value); });
+  };
+  klass->get_property = [](GObject *object, guint id, GValue *value, GParamSpec *) {
+    auto *const priv = reinterpret_cast<Object *>(object)->priv;
+    if (!priv->properties.get(id, value)) g_value_take_boxed(value, priv->stats());
+  };
+  klass->dispatch_properties_changed = [](GObject *object, guint count, GParamSpec **specs) {
+    const bool published = guarded(object, true, [&] {
+      auto *const priv = reinterpret_cast<Object *>(object)->priv;
+      if (!priv->properties.publish(count, specs)) return false;
+      priv->take_properties();
+      return true;
+    });
+    if (published)
+      return G_OBJECT_CLASS(g_type_class_peek_parent(G_OBJECT_GET_CLASS(object)))
+          ->dispatch_properties_changed(object, count, specs);
+    // GObject calls this again, at once or at the end of the calls that are under way.
+    g_object_freeze_notify(object);
+    for (guint i = 0; i < count; i++) g_object_notify_by_pspec(object, specs[i]);
+    g_object_thaw_notify(object);
+  };
 }
 
 }  // namespace cudaconv::gst

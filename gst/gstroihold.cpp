@@ -130,6 +130,12 @@ struct GstRoiHoldPrivate {
   GstRoiHoldPrivate(GstElement *element, GstPad *sinkpad, GstPad *srcpad)
       : messages(element), queue(element, sinkpad, srcpad, properties, messages) {}
 
+  GstStructure *stats() const { return queue.stats(); }
+  void take_properties() {
+    queue.update();
+    messages.post();
+  }
+
   PropertyValues<HoldSettings> properties{kProperties};
   Messages messages;
   HoldQueue queue;
@@ -202,27 +208,6 @@ static GstStateChangeReturn gst_roi_hold_change_state(GstElement *element, GstSt
 
 /* the type */
 
-static void gst_roi_hold_set_property(GObject *object, guint id, const GValue *value, GParamSpec *) {
-  guarded(object, [&] { GST_ROI_HOLD(object)->priv->properties.set(id, value); });
-}
-
-static void gst_roi_hold_get_property(GObject *object, guint id, GValue *value, GParamSpec *) {
-  GstRoiHoldPrivate *priv = GST_ROI_HOLD(object)->priv;
-  if (!priv->properties.get(id, value)) g_value_take_boxed(value, priv->queue.stats());
-}
-
-static void gst_roi_hold_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
-  GstRoiHoldPrivate *priv = GST_ROI_HOLD(object)->priv;
-  const bool published = guarded(object, true, [&] {
-    if (!priv->properties.publish(n_pspecs, pspecs)) return false;
-    priv->queue.update();
-    return true;
-  });
-  if (!published) return notify_again(object, n_pspecs, pspecs);
-  priv->messages.post();
-  G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
-}
-
 static void gst_roi_hold_class_init(GstRoiHoldClass *klass) {
   GObjectClass *object_class = G_OBJECT_CLASS(klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
@@ -231,9 +216,7 @@ static void gst_roi_hold_class_init(GstRoiHoldClass *klass) {
     delete GST_ROI_HOLD(object)->priv;
     G_OBJECT_CLASS(parent_class)->finalize(object);
   };
-  object_class->set_property = gst_roi_hold_set_property;
-  object_class->get_property = gst_roi_hold_get_property;
-  object_class->dispatch_properties_changed = gst_roi_hold_dispatch_properties_changed;
+  set_property_functions<GstRoiHold>(object_class);
   /**
    * GstRoiHold:stats:
    *
