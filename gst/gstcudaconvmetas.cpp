@@ -40,10 +40,8 @@ void RegionFinder::start() {
 }
 
 void RegionFinder::look_at_event(GstEvent *event) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) metas_.end();
-  if (GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP && GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return;
-  metas_.restart_time();
-  last_time_.reset();
+  metas_.look_at_event(event);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) last_time_.reset();
 }
 
 // The regions that come with a frame, in pixels of its picture.

@@ -253,8 +253,9 @@ void RoiMetaReader::watch(GstBuffer *buffer, const TypeFilter &types, bool some,
   if (static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND) warn();
 }
 
-void RoiMetaReader::end() {
-  if (!matched_ && first_) warn();
+void RoiMetaReader::look_at_event(const GstEvent *event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) first_.reset();
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && !matched_ && first_) warn();
 }
 
 void RoiMetaReader::warn() {

@@ -83,10 +83,9 @@ class RoiMetaReader {
   // The same for each frame that comes. `now` is in nanoseconds, and grows as the stream plays. Warns where nothing has
   // matched for five seconds.
   RoiList read(GstBuffer *buffer, const TypeFilter &types, int64_t now, RoiTypeCounts *counts);
-  // To be called after a flush, which time may jump at.
-  void restart_time() { first_.reset(); }
-  // To be called at the end of the stream: warns where nothing has matched at all.
-  void end();
+  // To be called for each event. Time may jump at a flush and a segment; at the end of the stream, warns where nothing
+  // has matched at all.
+  void look_at_event(const GstEvent *event);
 
  private:
   RoiList select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const;

@@ -279,8 +279,7 @@ GstFlowReturn HoldQueue::take_event(Ref<GstEvent> event) {
 
 // Ends a report where time may jump. Call with lock_ held.
 void HoldQueue::look_at_event(GstEvent *event, bool other_stream) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) metas_.end();
-  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) metas_.restart_time();
+  metas_.look_at_event(event);
   if (regions_.look_at_event(event, other_stream) && settings_.report) report({}, true);
 }
 
