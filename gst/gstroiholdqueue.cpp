@@ -300,19 +300,15 @@ void HoldQueue::know_pool() {
   upstream_.know_pool(first == items_.end() ? nullptr : first->frame->pool);
 }
 
+// The number of frames that wait in buffers of the pool.
 size_t HoldQueue::count_waiting() const {
-  const auto is_frame = [](const Item &item) { return item.frame != nullptr; };
-  return static_cast<size_t>(std::count_if(items_.begin(), items_.end(), is_frame));
-}
-
-bool HoldQueue::is_short_of_buffers() const {
   const auto is_of_pool = [&](const Item &item) { return item.frame && upstream_.is_of_pool(item.frame.get()); };
-  return upstream_.is_out_of_buffers(count_waiting(),
-                                     static_cast<size_t>(std::count_if(items_.begin(), items_.end(), is_of_pool)));
+  return static_cast<size_t>(std::count_if(items_.begin(), items_.end(), is_of_pool));
 }
 
 bool HoldQueue::first_leaves() const {
-  return !items_.empty() && (items_.front().event || is_due(items_.front()) || is_short_of_buffers());
+  return !items_.empty() &&
+         (items_.front().event || is_due(items_.front()) || upstream_.is_out_of_buffers(count_waiting()));
 }
 
 // `why`: for the warning, which is left out if there is no memory for it.

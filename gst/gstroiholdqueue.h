@@ -110,7 +110,6 @@ class HoldQueue {
 
   bool is_due(const Item &item) const;
   size_t count_waiting() const;
-  bool is_short_of_buffers() const;
   bool first_leaves() const;
   void know_pool();
   void look_upstream();

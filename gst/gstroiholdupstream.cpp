@@ -17,12 +17,12 @@ constexpr GstClockTime kUnknownDuration = GST_SECOND / 30;
 constexpr gint64 kTick = G_USEC_PER_SEC / 4;      // how long no frame has come when the first look is due
 constexpr gint64 kVeryLong = 5 * G_USEC_PER_SEC;  // how long no frame has come when the first one leaves early
 
-// The number of buffers of a pool; 0: any number.
-guint most_buffers(GstBufferPool *pool) {
+// How many frames may wait in buffers of a pool: all but one.
+size_t most_waiting(GstBufferPool *pool) {
   const Ref<GstStructure> config(gst_buffer_pool_get_config(pool));
-  guint most = 0;
+  guint most = 0;  // any number
   gst_buffer_pool_config_get_params(config.get(), nullptr, nullptr, nullptr, &most);
-  return most;
+  return most ? most - 1 : G_MAXSIZE;
 }
 
 // Whether a pool acquires buffers in the way of the base class. In the pools of cameras and decoders a buffer comes
@@ -97,12 +97,7 @@ gboolean answer_allocation_query(GstPad *srcpad, GstQuery *query, GstClockTime l
 void UpstreamWatch::know_pool(GstBufferPool *pool) {
   if (pool == pool_.get()) return;
   pool_.reset(pool ? GST_BUFFER_POOL(gst_object_ref(pool)) : nullptr);
-  size_ = pool ? most_buffers(pool) : 0;
-  most_waiting_ = G_MAXSIZE;
-}
-
-bool UpstreamWatch::is_out_of_buffers(size_t waiting, size_t of_pool) const {
-  return waiting > most_waiting_ || (size_ > 0 && of_pool >= size_);
+  most_waiting_ = pool ? most_waiting(pool) : G_MAXSIZE;
 }
 
 // Nanoseconds since a live source should have sent the frame; GST_CLOCK_STIME_NONE if that is not known.
@@ -135,7 +130,7 @@ std::optional<UpstreamWatch::Early> UpstreamWatch::look(size_t waiting, int64_t 
   const bool plays = GST_STATE(element_) == GST_STATE_PLAYING;
   if (!plays && !awaits_frame(element_)) came_ = now;
   alarm_ = now + kTick;
-  if (size_ > 0 && is_plain(pool_.get())) {
+  if (most_waiting_ != G_MAXSIZE && is_plain(pool_.get())) {
     if (is_empty(pool_.get())) {
       most_waiting_ = waiting - 1;
       return Early::Short;

@@ -36,8 +36,8 @@ class UpstreamWatch {
   void know_pool(GstBufferPool *pool);
   bool is_of_pool(const GstBuffer *buffer) const { return buffer->pool == pool_.get(); }
   // Whether upstream has no buffer left to send the next frame in, as far as is known. `waiting`: the number of frames
-  // that wait; `of_pool`: of those that wait in buffers of the pool.
-  bool is_out_of_buffers(size_t waiting, size_t of_pool) const;
+  // that wait in buffers of the pool.
+  bool is_out_of_buffers(size_t waiting) const { return waiting > most_waiting_; }
 
   // A frame of this stream time has come, and waits for `wait` nanoseconds. Returns how many frames look() let go
   // because of the clock although this one belongs to their look-ahead.
@@ -49,6 +49,7 @@ class UpstreamWatch {
   // source should have sent all that the frame waits for.
   enum class Early { Short, Stands, Clock };
   // Looks whether the first of the frames that wait has to leave: it has these times, and waits for `latency`.
+  // `waiting`: as for is_out_of_buffers().
   std::optional<Early> look(size_t waiting, int64_t time, GstClockTime running_time, GstClockTime latency);
 
  private:
@@ -56,9 +57,8 @@ class UpstreamWatch {
 
   GstElement *const element_;
   std::atomic<GstClockTime> latency_{GST_CLOCK_TIME_NONE};
-  size_t most_waiting_ = G_MAXSIZE;  // frames that leave upstream a buffer
   Ref<GstBufferPool> pool_;
-  guint size_ = 0;                      // of the pool; 0: any number
+  size_t most_waiting_ = G_MAXSIZE;     // frames in buffers of the pool that leave upstream one
   gint64 came_ = 0, alarm_ = 0;         // when the last frame came, when to look next: microseconds, monotonic
   GstClockTimeDiff lateness_ = 0;       // of the last frame that came from a live source
   std::vector<int64_t> left_by_clock_;  // stream times of the frames that the clock let go, since a frame came
