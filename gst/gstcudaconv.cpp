@@ -168,8 +168,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   priv->told = GST_FLOW_OK;
   priv->regions.start();
   if (!guarded(trans, false, [&] { return priv->session.start(); })) return FALSE;
-  const bool one_by_one = priv->properties.published()->frames_in_flight == 1;
-  priv->flight.start(priv->session.device_in_use() >= 0 && !one_by_one);
+  priv->flight.start();
   return TRUE;
 }
 

@@ -13,11 +13,7 @@ namespace cudaconv::gst {
 Flight::Flight(GstBaseTransform *trans, FailOver fail_over)
     : trans_(trans), fail_over_(std::move(fail_over)), counts_(trans) {}
 
-void Flight::start(bool with_task) {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    task_.wanted = with_task;
-  }
+void Flight::start() {
   counts_.restart();
   lost_ = false;
   resume(false);
@@ -37,52 +33,35 @@ void Flight::interrupt() {
 
 void Flight::resume(bool by_source_pad) {
   {
-    std::lock_guard<std::recursive_mutex> starting(starting_);
-    bool starts;
-    {
-      std::lock_guard<std::mutex> guard(lock_);
-      stopped_ = false;
-      flow_ = GST_FLOW_OK;
-      task_.source_is_active |= by_source_pad;
-      starts = task_.wanted && !task_.runs && !task_.halts && task_.source_is_active;
-      task_.runs |= starts;
-    }
-    const auto run = [](gpointer flight) { static_cast<Flight *>(flight)->wait_for_frame(); };
-    if (starts && !start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this)) {
-      std::lock_guard<std::mutex> guard(lock_);
-      task_.runs = false;  // frames go one by one
-    }
+    std::lock_guard<std::mutex> guard(lock_);
+    stopped_ = false;
+    flow_ = GST_FLOW_OK;
+    task_runs_ |= by_source_pad;
   }
   pool_.follow(stopped_);
+  const auto run = [](gpointer flight) { static_cast<Flight *>(flight)->wait_for_frame(); };
+  if (!by_source_pad || start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this)) return;
+  std::lock_guard<std::mutex> guard(lock_);
+  task_runs_ = false;  // frames go one by one
 }
 
 void Flight::halt(bool by_source_pad) {
-  bool stop_task;
   {
-    std::lock_guard<std::recursive_mutex> starting(starting_);
     std::lock_guard<std::mutex> guard(lock_);
     stopped_ = true;
     interruptions_++;
-    task_.halts++;
-    task_.source_is_active &= !by_source_pad;
-    stop_task = task_.runs;
+    task_runs_ &= !by_source_pad;
   }
   // The base class stops the element when those that have entered have left.
   if (!by_source_pad) lets_in_ = false;
   interrupt();
-  if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
+  if (by_source_pad) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);
-  task_.runs = false;
-  task_.halts--;
-  while (!line_.frames.empty()) land_first(guard);
+  drop_frames(guard);
   flow_ = GST_FLOW_OK;
 }
 
 void Flight::stop() {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    task_.wanted = false;
-  }
   halt(false);
   pool_.set(nullptr);
 }
@@ -96,14 +75,19 @@ void Flight::begin_flush() {
   interrupt();
 }
 
+// Waits until nothing is in flight but a frame that this thread is pushing, where a pad probe seeks or stops the
+// element. Call with lock_ held.
+void Flight::drop_frames(std::unique_lock<std::mutex> &guard) {
+  const bool lands = line_.lander == std::this_thread::get_id();
+  while ((lands || !task_runs_) && !line_.frames.empty()) land_first(guard);
+  changed_.wait(guard, [&] { return line_.frames.empty() && line_.landing == (lands ? 1u : 0u); });
+}
+
 void Flight::end_flush() {
   std::unique_lock<std::mutex> guard(lock_);
-  const bool lands = line_.lander == std::this_thread::get_id();  // a pad probe seeks while this thread pushes a frame
-  while (lands && !line_.frames.empty()) land_first(guard);
-  changed_.wait(guard, [&] {
-    return (line_.frames.empty() && line_.landing == (lands ? 1u : 0u)) || task_.halts || !task_.runs;
-  });
-  if (task_.halts) return;  // halt() has been called meanwhile: the pads are being deactivated
+  const guint interruptions = interruptions_;
+  drop_frames(guard);
+  if (interruptions_ != interruptions) return;  // pads are being deactivated
   stopped_ = false;
   flow_ = GST_FLOW_OK;
   guard.unlock();
@@ -118,7 +102,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   GstFlowReturn flow;
   {
     std::unique_lock<std::mutex> guard(lock_);
-    if (!task_.runs) most = 1;
+    if (!task_runs_) most = 1;
     if (most <= 1) frame->may_leave = false;
     // This frame is pushed from here, so all others must be out: frames of an engine that has failed may be in flight.
     const auto ready = [&] { return most > 1 ? line_.on_device < most : line_.empty(); };
@@ -159,7 +143,7 @@ void Flight::add(std::unique_ptr<Frame> frame, std::list<std::unique_ptr<Frame>>
     std::lock_guard<std::mutex> guard(lock_);
     line_.on_device++;
     GST_LOG_OBJECT(trans_, "%u frames are on the device", line_.on_device);
-    if (!task_.halts && task_.runs) {
+    if (task_runs_) {
       if (frame->out) line_.unpushed++;
       place.front() = std::move(frame);
       line_.frames.splice(line_.frames.end(), place);
@@ -184,7 +168,7 @@ GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
 
 void Flight::drain() {
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return stopped_ || !task_.runs || line_.empty(); });
+  changed_.wait(guard, [this] { return stopped_ || !task_runs_ || line_.empty(); });
 }
 
 void Flight::forget_eos() {
@@ -206,8 +190,8 @@ GstFlowReturn Flight::take_flow() {
 
 void Flight::wait_for_frame() {
   std::unique_lock<std::mutex> guard(lock_);
-  submitted_.wait(guard, [this] { return task_.halts || (!line_.frames.empty() && !line_.landing); });
-  if (task_.halts) return;  // halt() drops the frames that are left
+  submitted_.wait(guard, [this] { return !task_runs_ || (!line_.frames.empty() && !line_.landing); });
+  if (!task_runs_) return;  // halt() drops the frames that are left
   land_first(guard);
 }
 

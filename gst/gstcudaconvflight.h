@@ -42,16 +42,17 @@ class Flight {
   // where it cannot start. A handler may stop it meanwhile: halt() undoes let_in().
   bool lets_in() const { return lets_in_; }
   void let_in(bool in) { lets_in_ = in; }
-  // Resets the counts. `with_task`: several frames may be in flight.
-  void start(bool with_task);
+  // Resets the counts.
+  void start();
   // A number, and whether a flush or a deactivated pad has interrupted the stream since it was returned, or still does.
   guint interruptions() const { return interruptions_; }
   bool interrupted_since(guint number) const;
 
-  // To be called when the source pad is activated, `by_source_pad`, and by start(). Undoes halt().
+  // To be called when the source pad is activated, `by_source_pad`, which starts the task, and by start(). Undoes
+  // halt().
   void resume(bool by_source_pad);
-  // To be called when a pad is deactivated; `by_source_pad`: which one. Stops the task and drops the frames in flight;
-  // waits no longer than a kernel takes.
+  // To be called when a pad is deactivated; `by_source_pad`: which one, the source pad's stops the task. Drops the
+  // frames in flight; waits no longer than a kernel takes.
   void halt(bool by_source_pad);
   // To be called when the element stops.
   void stop();
@@ -87,12 +88,6 @@ class Flight {
   bool take_lost() { return lost_.exchange(false); }
 
  private:
-  // The task of the source pad, which waits for frames and pushes them.
-  struct Task {
-    bool wanted = false, runs = false;
-    bool source_is_active = false;  // the source pad, whose deactivation waits for the task
-    guint halts = 0;                // threads in halt(): the task ends. Pads may be deactivated at the same time.
-  };
   struct InFlight {
     std::list<std::unique_ptr<Frame>> frames;  // oldest first
     guint landing = 0;                         // frames that threads have taken from `frames` and are completing
@@ -103,6 +98,7 @@ class Flight {
     bool empty() const { return frames.empty() && !landing; }
   };
 
+  void drop_frames(std::unique_lock<std::mutex> &guard);
   void wait_for_earlier();
   void add(std::unique_ptr<Frame> frame, std::list<std::unique_ptr<Frame>> place);
   void land_first(std::unique_lock<std::mutex> &guard);
@@ -124,12 +120,10 @@ class Flight {
   std::atomic<guint> interruptions_{0};
   std::atomic<bool> lost_{false};
 
-  // Held while the task is being started: halt() then stops it. Recursive, since GstPad posts a message meanwhile.
-  std::recursive_mutex starting_;
   mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
   std::condition_variable changed_;    // signals changes of these members and of stopped_, but to the task
   std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends
-  Task task_;
+  bool task_runs_ = false;             // the source pad is active, and the system had a thread
   InFlight line_;
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it
 };
