@@ -10,13 +10,12 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "gstcudaconvformat.h"
 #include "gstcudaconvref.h"
+#include "regions/segmentation.h"
 #endif
 
 namespace cudaconv::gst {
@@ -235,15 +234,6 @@ bool is_in_a_group(const Mtd &keypoint) {
 
 #ifdef CUDACONV_ANALYTICS_MASKS
 
-constexpr size_t kMostMasks = 64;   // made of one segmentation; beyond that one mask for all its values
-constexpr gint64 kMostOverlap = 4;  // how many times the segmentation's samples they have; beyond that one mask
-
-// The samples of a segmentation, row by row.
-struct Values {
-  int width = 0, height = 0;
-  std::vector<guint16> value;
-};
-
 // Whether the rows of a mask are not where its GstVideoMeta says: it has the stride of its pool's larger pictures, but
 // yolosegv8tensordec of GStreamer 1.28 writes rows of the mask's own width, one after the other.
 bool has_stride_of_pool(GstBuffer *mask, const GstVideoMeta &meta) {
@@ -257,7 +247,7 @@ bool has_stride_of_pool(GstBuffer *mask, const GstVideoMeta &meta) {
 }
 
 // Reads the samples of a segmentation mask. Returns why that is not possible, or an empty text.
-std::string read_values(GstBuffer *mask, Values *values) {
+std::string read_values(GstBuffer *mask, Segmentation *values) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(mask);
   if (!meta) return "has no GstVideoMeta";
   const guint format = format_of(*meta);
@@ -285,47 +275,31 @@ std::string read_values(GstBuffer *mask, Values *values) {
   return "";
 }
 
-constexpr size_t kValues = 1 << 16;
-
 // The name of the class of each value; nullptr for a value without a class.
 std::vector<const char *> find_names(const Mtd &segmentation) {
-  std::vector<const char *> names(kValues);
+  std::vector<const char *> names(1 << 16);
   for_each_related(segmentation, gst_analytics_cls_mtd_get_mtd_type(), [&](const Mtd &classes) {
     const gsize count = std::min(gst_analytics_cls_mtd_get_length(&classes),
                                  gst_analytics_segmentation_mtd_get_region_count(&segmentation));
     for (gsize i = 0; i < count; i++) {
       const guint value = gst_analytics_segmentation_mtd_get_region_id(&segmentation, i);
-      if (value < kValues) names[value] = g_quark_to_string(gst_analytics_cls_mtd_get_quark(&classes, i));
+      if (value < names.size()) names[value] = g_quark_to_string(gst_analytics_cls_mtd_get_quark(&classes, i));
     }
   });
   return names;
 }
 
-// The smallest rectangle, in samples, around all samples of one value.
-struct Extent {
-  guint16 value = 0;
-  int left = INT_MAX, top = INT_MAX, right = 0, bottom = 0;
-  std::shared_ptr<const Labels> labels;  // nullptr: not wanted
-
-  void add(int x, int y) {
-    left = std::min(left, x);
-    top = std::min(top, y);
-    right = std::max(right, x + 1);
-    bottom = std::max(bottom, y + 1);
-  }
-};
-
 bool is_background(guint value, const char *name) {
   return name ? g_ascii_strcasecmp(name, "background") == 0 : value == 0;
 }
 
-// Returns the extents of the values that are wanted. A value has the labels of the detection, its class and its number.
-std::vector<Extent> find_extents(const Values &values, const Mtd &segmentation, Labels detected,
-                                 const WantedLabels &wanted) {
+// Adds the masks of the values that are wanted. A value has the labels of the detection, its class and its number.
+void add_values(const Segmentation &values, const Region &box, const Mtd &segmentation, Labels detected,
+                const WantedLabels &wanted, RoiList *list) {
   const std::vector<const char *> names = find_names(segmentation);
   add_tag(segmentation, &detected);
   bool counted = false;
-  const auto take = [&](guint value) -> std::shared_ptr<const Labels> {
+  const auto labels_of = [&](guint16 value) -> std::shared_ptr<const Labels> {
     const bool background = is_background(value, names[value]);
     if (!wanted.with_background && background) return nullptr;
     Labels labels = background ? Labels() : detected;
@@ -337,79 +311,7 @@ std::vector<Extent> find_extents(const Values &values, const Mtd &segmentation, 
     counted |= !background;
     return std::make_shared<const Labels>(std::move(labels));
   };
-  std::vector<std::optional<Extent> > of(kValues);
-  const guint16 *at = values.value.data();
-  for (int y = 0; y < values.height; y++) {
-    for (int x = 0; x < values.width; x++) {
-      std::optional<Extent> &extent = of[*at++];
-      if (!extent) {
-        extent.emplace();
-        extent->value = at[-1];
-        extent->labels = take(extent->value);
-      }
-      extent->add(x, y);
-    }
-  }
-  std::vector<Extent> found;
-  for (const std::optional<Extent> &extent : of)
-    if (extent && extent->labels) found.push_back(*extent);
-  return found;
-}
-
-// A line of `samples` samples covers `length` pixels. Widens [*begin, *end), in samples, to where edges of samples are
-// edges of pixels, and returns the pixels that this covers.
-struct Pixels {
-  int first, length;
-};
-Pixels widen(int *begin, int *end, int samples, int length) {
-  const int common = std::gcd(samples, length), period = samples / common;
-  const int first = *begin / period, last = (*end + period - 1) / period;
-  *begin = first * period;
-  *end = last * period;
-  return {first * (length / common), (last - first) * (length / common)};
-}
-
-// Makes a mask of the samples within `extent` for which `member` is true. `box` is the rectangle that all of `values`
-// covers, in pixels of the picture.
-template <typename IsMember>
-std::shared_ptr<const RoiMask> cut_out(const Values &values, const Region &box, Extent extent, const IsMember &member) {
-  auto result = std::make_shared<RoiMask>();
-  result->labels = extent.labels;
-  const auto side = [](gint64 samples, gint64 length, gint64 of) { return (samples * length + of - 1) / of; };
-  result->shorter_side = static_cast<int>(std::min(side(extent.right - extent.left, box.width, values.width),
-                                                   side(extent.bottom - extent.top, box.height, values.height)));
-  const Pixels across = widen(&extent.left, &extent.right, values.width, box.width);
-  const Pixels down = widen(&extent.top, &extent.bottom, values.height, box.height);
-  const auto moved = [](int start, int by) { return static_cast<int>(std::min<gint64>(gint64{start} + by, INT_MAX)); };
-  RegionMask &mask = result->mask;
-  mask.box = {moved(box.x, across.first), moved(box.y, down.first), across.length, down.length};
-  mask.width = extent.right - extent.left;
-  mask.height = extent.bottom - extent.top;
-  mask.member.reserve(static_cast<size_t>(mask.width) * mask.height);
-  for (int y = extent.top; y < extent.bottom; y++)
-    for (int x = extent.left; x < extent.right; x++)
-      mask.member.push_back(member(values.value[static_cast<size_t>(y) * values.width + x]));
-  return result;
-}
-
-// Adds a mask for each value, so that each grows and is filtered by its own size. Adds one mask for all where there are
-// very many values, or where their extents overlap so much that masks would take far more time than the segmentation.
-void add_masks(const Values &values, const Region &box, const std::vector<Extent> &extents, RoiList *list) {
-  gint64 samples = 0;
-  for (const Extent &e : extents) samples += gint64{e.right - e.left} * (e.bottom - e.top);
-  if (extents.size() <= kMostMasks && samples <= kMostOverlap * gint64{values.width} * values.height) {
-    for (const Extent &e : extents)
-      list->mask.push_back(cut_out(values, box, e, [&](guint16 value) { return value == e.value; }));
-    return;
-  }
-  Extent all;
-  std::vector<bool> wanted(kValues);
-  for (const Extent &e : extents) {
-    all.add(e.left, e.top);
-    all.add(e.right - 1, e.bottom - 1);
-    wanted[e.value] = true;
-  }
-  list->mask.push_back(cut_out(values, box, all, [&](guint16 value) { return wanted[value]; }));
+  add_masks(values, box, labels_of, list);
 }
 
 // The mask of a segmentation, and the rectangle that it covers.
@@ -438,13 +340,13 @@ bool add_segmentation(const Mtd &segmentation, const WantedLabels &wanted, RoiLi
     list->add(box, detected, 0, Cover::Joined);
     return true;
   }
-  Values values;
+  Segmentation values;
   const std::string why = read_values(mask.get(), &values);
   if (!why.empty()) {
     filter_whole("a segmentation mask " + why + ": the frame is filtered whole", list, trouble);
     return false;
   }
-  add_masks(values, box, find_extents(values, segmentation, detected, wanted), list);
+  add_values(values, box, segmentation, detected, wanted, list);
   return std::any_of(values.value.begin(), values.value.end(), [](guint16 value) { return value != 0; });
 }
 

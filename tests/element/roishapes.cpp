@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regions/history.h"
+#include "regions/segmentation.h"
 #include "regions/shapes.h"
 #include "support.h"
 
@@ -378,6 +379,53 @@ GST_START_TEST(regions_that_are_joined_say_so) {
 }
 GST_END_TEST;
 
+// Each value of a segmentation becomes a mask of the same samples at the same place. Edges of its samples are edges of
+// pixels. Beyond 64 values there is one mask.
+GST_START_TEST(values_of_a_segmentation_become_masks) {
+  Random random = seeded();
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int turn = 0; turn < 600; turn++) {
+    const int most = turn % 4 ? 5 : 200;
+    Segmentation samples = {1 + below(20), 1 + below(20), {}};
+    for (int i = 0; i < samples.width * samples.height; i++)
+      samples.value.push_back(static_cast<uint16_t>(300 * below(most)));
+    const Region box = {below(40) - 20, below(40) - 20, 1 + below(60), 1 + below(60)};
+    std::vector<uint16_t> values;
+    const auto labels_of = [&](uint16_t value) -> std::shared_ptr<const Labels> {
+      if (value % 900 == 0) return nullptr;
+      values.push_back(value);
+      return std::make_shared<const Labels>(Labels{std::to_string(value)});
+    };
+    RoiList list;
+    add_masks(samples, box, labels_of, &list);
+    std::sort(values.begin(), values.end());
+    fail_unless(std::adjacent_find(values.begin(), values.end()) == values.end(), "a value was asked for twice");
+    fail_unless(list.mask.size() == values.size() || (list.mask.size() == 1 && !list.mask[0]->labels));
+    fail_unless(values.size() <= 64 || list.mask.size() == 1);
+    if (values.empty()) continue;
+    std::vector<bool> covered(samples.value.size());
+    for (const auto &found : list.mask) {
+      const RegionMask &mask = found->mask;
+      // The mask's first sample, and its scale.
+      const int left = (mask.box.x - box.x) * samples.width / box.width;
+      const int top = (mask.box.y - box.y) * samples.height / box.height;
+      fail_unless_equals_int((mask.box.x - box.x) * samples.width, left * box.width);
+      fail_unless_equals_int((mask.box.y - box.y) * samples.height, top * box.height);
+      fail_unless_equals_int(mask.box.width * samples.width, mask.width * box.width);
+      fail_unless_equals_int(mask.box.height * samples.height, mask.height * box.height);
+      for (int i = 0; i < mask.width * mask.height; i++) {
+        const int at = (top + i / mask.width) * samples.width + left + i % mask.width;
+        const uint16_t value = samples.value[at];
+        const bool of_all = !found->labels;
+        fail_unless(mask.member[i] == (of_all ? value % 900 != 0 : found->labels->front() == std::to_string(value)));
+        if (mask.member[i]) covered[at] = true;
+      }
+    }
+    for (size_t i = 0; i < covered.size(); i++) fail_unless(covered[i] == (samples.value[i] % 900 != 0));
+  }
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("roishapes");
   TCase *tc = tcase_create("general");
@@ -395,6 +443,7 @@ Suite *make_suite() {
   tcase_add_test(tc, the_shorter_side_of_a_mask_is_scaled);
   tcase_add_test(tc, no_held_region_is_lost);
   tcase_add_test(tc, regions_that_are_joined_say_so);
+  tcase_add_test(tc, values_of_a_segmentation_become_masks);
   return suite;
 }
 
