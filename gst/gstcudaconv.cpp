@@ -214,16 +214,9 @@ static GstFlowReturn take_event(GstPad *pad, GstObject *parent, GstEvent *event)
     return GST_FLOW_FLUSHING;
   }
   const guint interruptions = flight.interruptions();
-  const bool stopped = flight.interrupted_since(interruptions);  // it may be running again when the event has failed
-  const bool is_caps = GST_EVENT_TYPE(event) == GST_EVENT_CAPS;
-  if (GST_CUDA_CONV(parent)->priv->base_event(pad, parent, event)) return GST_FLOW_OK;
-  // GstPad marks the source pad before it calls activate(), and clears the mark only afterwards.
-  GstPad *const srcpad = GST_BASE_TRANSFORM_SRC_PAD(GST_BASE_TRANSFORM(parent));
-  GST_OBJECT_LOCK(srcpad);
-  const bool flushing = GST_PAD_IS_FLUSHING(srcpad);
-  GST_OBJECT_UNLOCK(srcpad);
-  if (stopped || flushing || flight.interrupted_since(interruptions)) return GST_FLOW_FLUSHING;
-  return is_caps ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
+  const GstFlowReturn otherwise = GST_EVENT_TYPE(event) == GST_EVENT_CAPS ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
+  const bool done = GST_CUDA_CONV(parent)->priv->base_event(pad, parent, event);
+  return done ? GST_FLOW_OK : flight.flow_of_failure(interruptions, otherwise);
 }
 
 static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {

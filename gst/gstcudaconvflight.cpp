@@ -19,9 +19,19 @@ void Flight::start() {
   resume(false);
 }
 
-bool Flight::interrupted_since(guint number) const {
+guint Flight::interruptions() const {
   std::lock_guard<std::mutex> guard(lock_);
-  return stopped_ || interruptions_ != number;
+  return stopped_ ? 0 : interruptions_;
+}
+
+GstFlowReturn Flight::flow_of_failure(guint interruptions, GstFlowReturn otherwise) const {
+  // GstPad marks the source pad before it calls halt(), and clears the mark after resume().
+  GstPad *const srcpad = GST_BASE_TRANSFORM_SRC_PAD(trans_);
+  GST_OBJECT_LOCK(srcpad);
+  const bool flushing = GST_PAD_IS_FLUSHING(srcpad);
+  GST_OBJECT_UNLOCK(srcpad);
+  std::lock_guard<std::mutex> guard(lock_);
+  return flushing || stopped_ || interruptions_ != interruptions ? GST_FLOW_FLUSHING : otherwise;
 }
 
 // Wakes all threads that wait. Call with lock_ released, after stopped_ has been set.

@@ -44,9 +44,10 @@ class Flight {
   void let_in(bool in) { lets_in_ = in; }
   // Resets the counts.
   void start();
-  // A number, and whether a flush or a deactivated pad has interrupted the stream since it was returned, or still does.
-  guint interruptions() const { return interruptions_; }
-  bool interrupted_since(guint number) const;
+  // The flow return of a failure, and of what began when interruptions() was called: GST_FLOW_FLUSHING where a flush or
+  // a deactivated pad has interrupted the stream since, or still does. It may be running again by now.
+  guint interruptions() const;
+  GstFlowReturn flow_of_failure(guint interruptions, GstFlowReturn otherwise) const;
 
   // To be called when the source pad is activated, `by_source_pad`, which starts the task, and by start(). Undoes
   // halt().
@@ -117,7 +118,6 @@ class Flight {
   FrameCounts counts_;
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
   std::atomic<bool> lets_in_{false};
-  std::atomic<guint> interruptions_{0};
   std::atomic<bool> lost_{false};
 
   mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
@@ -125,6 +125,7 @@ class Flight {
   std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends
   bool task_runs_ = false;             // the source pad is active, and the system had a thread
   InFlight line_;
+  guint interruptions_ = 1;           // how often the stream was stopped
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it
 };
 

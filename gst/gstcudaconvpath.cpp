@@ -81,7 +81,6 @@ void Path::prepare_for(GstBuffer *buffer) {
 GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   if (!flight_.lets_in()) return GST_FLOW_FLUSHING;
   const guint interruptions = flight_.interruptions();
-  const bool stopped = flight_.interrupted_since(interruptions);
   const auto *base = GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
   GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] {
     prepare_for(buffer.get());
@@ -91,7 +90,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   if (flow == GST_FLOW_OK && context_) return flow;
   // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now.
   if (flow == GST_FLOW_OK || flow == GST_FLOW_NOT_NEGOTIATED)
-    flow = stopped || flight_.interrupted_since(interruptions) ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
+    flow = flight_.flow_of_failure(interruptions, GST_FLOW_NOT_NEGOTIATED);
   gst_clear_buffer(&trans_->queued_buf);
   flight_.note_lost();
   if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) {
