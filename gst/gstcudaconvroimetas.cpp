@@ -175,20 +175,24 @@ void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_regio
   for (size_t i = first_mask; i < regions.mask.size(); i++) add(*regions.mask[i], regions.mask[i]->mask.box);
 }
 
-void RoiCounts::add(guint64 regions, const RoiTypeCounts &types, const RoiCounts &like) {
+void RoiCounts::add(guint64 regions, const RoiTypeCounts &types) {
   regions_ += regions;
   for (const auto &[type, count] : types) {
     std::string field = field_of(type);
-    if (like.types_.size() >= kMostTypes && !like.types_.count(field)) field = kOtherTypes;
+    if (types_.size() >= kMostTypes && !types_.count(field)) field = kOtherTypes;
     types_[field] += count;
   }
 }
 
-void RoiCounts::write(GstStructure *structure) const {
+void RoiCounts::write(GstStructure *structure, const RoiCounts &since) const {
   g_autoptr(GstStructure) types = gst_structure_new_empty("types");
-  for (const auto &[type, count] : types_) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, count, nullptr);
-  gst_structure_set(structure, "regions", G_TYPE_UINT64, regions_, "regions-by-type", GST_TYPE_STRUCTURE, types,
-                    nullptr);
+  for (const auto &[type, count] : types_) {
+    const auto before = since.types_.find(type);
+    const guint64 after = count - (before == since.types_.end() ? 0 : before->second);
+    if (after) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, after, nullptr);
+  }
+  gst_structure_set(structure, "regions", G_TYPE_UINT64, regions_ - since.regions_, "regions-by-type",
+                    GST_TYPE_STRUCTURE, types, nullptr);
 }
 
 RoiList RoiMetaReader::select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const {

@@ -50,13 +50,12 @@ using RoiTypeCounts = std::map<std::string, guint64>;
 class RoiCounts {
  public:
   // Adds the regions that came with a frame. Labels may carry the number of an object, so that new ones come for ever:
-  // beyond a hundred types of `like`, further ones count as "other".
-  void add(guint64 regions, const RoiTypeCounts &types, const RoiCounts &like);
-  void add(guint64 regions, const RoiTypeCounts &types) { add(regions, types, *this); }
+  // beyond a hundred types, further ones count as "other".
+  void add(guint64 regions, const RoiTypeCounts &types);
 
-  // Sets the fields "regions" and "regions-by-type". In type names, characters of ASCII that a field name cannot have
-  // become "_".
-  void write(GstStructure *structure) const;
+  // Sets the fields "regions" and "regions-by-type" to what was counted after `since`. In type names, characters of
+  // ASCII that a field name cannot have become "_".
+  void write(GstStructure *structure, const RoiCounts &since) const;
 
  private:
   guint64 regions_ = 0;

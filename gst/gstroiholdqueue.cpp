@@ -102,6 +102,7 @@ void HoldQueue::update() {
     if (settings.types != settings_.types) looks_again_ = true;
     if (settings.holds() && !settings_.holds()) looks_again_ = true;  // the regions of those that wait are not held
     if (settings.interpolate && !settings_.interpolate) looks_again_ = true;  // nor are they matched
+    if (settings.report && !settings_.report) counts_.begin_reports();
     asks_for_buffers = settings.wait(false) != settings_.wait(false) && pads_.sink_is_active;
     settings_ = std::move(settings);
     if (pads_.sink_is_active) announce_latency();
@@ -406,7 +407,6 @@ void HoldQueue::send_frame(std::unique_lock<std::mutex> &guard, Item &item) {
     const bool marked = !is_outside(moved(regions, Pixel{} - in_stream.origin), in_stream.place.picture);
     if (settings_.report) report(in_stream.at.time, false);
     counts_.add_frame(marked, in_stream.own.region.size() + in_stream.own.mask.size(), in_stream.types);
-    if (!settings_.report) counts_.restart_reports();
     const bool drops = !marked && settings_.unmarked == Unmarked::Drop;
     regions.everywhere |= !marked && settings_.unmarked == Unmarked::Mark;
     const bool discont = std::exchange(sent_.lost, drops) || item.lost;

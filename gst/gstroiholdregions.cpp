@@ -128,36 +128,24 @@ bool HeldRegions::look_at_event(GstEvent *event, bool other_stream) {
 // ---- Counts ---------------------------------------------------------------------------------------------------------
 
 void HoldCounts::add_frame(bool marked, guint64 regions, const RoiTypeCounts &types) {
-  for (Counts *counts : {&all_, &since_}) {
-    (marked ? counts->marked : counts->unmarked)++;
-    counts->regions.add(regions, types, all_.regions);
-  }
+  (marked ? all_.marked : all_.unmarked)++;
+  all_.regions.add(regions, types);
 }
 
-void HoldCounts::add_early() {
-  all_.early++;
-  since_.early++;
-}
-
-void HoldCounts::write(const Counts &counts, GstStructure *structure) {
+GstStructure *HoldCounts::write(const char *name, const Counts &since) const {
   // clang-format off
-  gst_structure_set(structure,
-      "frames-marked", G_TYPE_UINT64, counts.marked,
-      "frames-unmarked", G_TYPE_UINT64, counts.unmarked,
-      "frames-early", G_TYPE_UINT64, counts.early,
+  GstStructure *structure = gst_structure_new(name,
+      "frames-marked", G_TYPE_UINT64, all_.marked - since.marked,
+      "frames-unmarked", G_TYPE_UINT64, all_.unmarked - since.unmarked,
+      "frames-early", G_TYPE_UINT64, all_.early - since.early,
       nullptr);
   // clang-format on
-  counts.regions.write(structure);
-}
-
-GstStructure *HoldCounts::all() const {
-  GstStructure *structure = gst_structure_new_empty("application/x-roihold-stats");
-  write(all_, structure);
+  all_.regions.write(structure, since.regions);
   return structure;
 }
 
-void HoldCounts::restart_reports() {
-  since_ = {};
+void HoldCounts::begin_reports() {
+  reported_ = all_;
   begin_.reset();
 }
 
@@ -168,12 +156,11 @@ GstStructure *HoldCounts::report(std::optional<int64_t> time, bool ended) {
   const bool due = time && passed >= GST_SECOND;
   if (!due && !ended) return nullptr;
   const std::optional<int64_t> from = std::exchange(begin_, time);
-  if (ended && since_.marked + since_.unmarked == 0) return nullptr;
-  GstStructure *structure = gst_structure_new_empty("roihold-regions");
+  if (ended && all_.marked + all_.unmarked == reported_.marked + reported_.unmarked) return nullptr;
+  GstStructure *structure = write("roihold-regions", reported_);
   if (from && *from >= 0)
     gst_structure_set(structure, "stream-time", G_TYPE_UINT64, static_cast<guint64>(*from), nullptr);
-  write(since_, structure);
-  since_ = {};
+  reported_ = all_;
   return structure;
 }
 

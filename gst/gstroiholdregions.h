@@ -91,12 +91,12 @@ class HoldCounts {
  public:
   // A frame that leaves, with or without a region in force, and the regions that came with it.
   void add_frame(bool marked, guint64 regions, const RoiTypeCounts &types);
-  void add_early();
+  void add_early() { all_.early++; }
 
   // All counts. Transfer full.
-  GstStructure *all() const;
-  // Begins the counts of the next report anew, while there are no reports.
-  void restart_reports();
+  GstStructure *all() const { return write("application/x-roihold-stats", {}); }
+  // Begins the counts of the first report.
+  void begin_reports();
   // The counts since the last report, as the structure of a message; nullptr where the last report is less than a
   // second of stream time before `time`. `ended`: reports what is left. Transfer full.
   GstStructure *report(std::optional<int64_t> time, bool ended);
@@ -106,9 +106,9 @@ class HoldCounts {
     guint64 marked = 0, unmarked = 0, early = 0;
     RoiCounts regions;
   };
-  static void write(const Counts &counts, GstStructure *structure);
+  GstStructure *write(const char *name, const Counts &since) const;
 
-  Counts all_, since_;            // since the start, since the last report
+  Counts all_, reported_;         // since the start, now and at the last report
   std::optional<int64_t> begin_;  // of the next report
 };
 
