@@ -267,13 +267,8 @@ void OutputPool::set(Ref<GstBufferPool> pool) {
 }
 
 void OutputPool::follow(const std::atomic<bool> &stopped) {
-  std::lock_guard<std::mutex> waking(waking_);
-  Ref<GstBufferPool> pool;
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    if (pool_) pool.reset(GST_BUFFER_POOL(gst_object_ref(pool_.get())));
-  }
-  if (pool) gst_buffer_pool_set_flushing(pool.get(), stopped);
+  std::lock_guard<std::mutex> guard(lock_);
+  if (pool_) gst_buffer_pool_set_flushing(pool_.get(), stopped);
 }
 
 }  // namespace cudaconv::gst

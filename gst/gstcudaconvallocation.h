@@ -60,8 +60,7 @@ class OutputPool {
   void follow(const std::atomic<bool> &stopped);
 
  private:
-  std::mutex waking_;  // held while the pool gets the state: the latest one stays
-  std::mutex lock_;    // guards pool_
+  std::mutex lock_;  // guards pool_, also while it gets a state: the latest one stays
   Ref<GstBufferPool> pool_;
 };
 
