@@ -33,7 +33,7 @@ void HoldQueue::stop() {
   std::list<Item> items;  // released without the lock
   std::lock_guard<std::mutex> guard(lock_);
   items.swap(items_);
-  know_pool();
+  upstream_.know_pool(nullptr);
 }
 
 gboolean HoldQueue::activate(GstPad *pad, bool active) {
@@ -73,7 +73,6 @@ GstFlowReturn HoldQueue::flush(Ref<GstEvent> event) {
   {
     std::lock_guard<std::mutex> guard(lock_);
     items.swap(items_);
-    know_pool();
     sent_.flow = GST_FLOW_OK;
     sent_.lost = sent_.lost_before = false;
     look_at_event(event.get(), false);
@@ -214,7 +213,6 @@ void HoldQueue::add(std::list<Item> &&place) {
   if (first != items_.end() && regions_.is_before(item.regions.at.time, first->regions.at.time)) end_all();
   item.lost = std::exchange(sent_.lost_before, false);
   items_.splice(items_.end(), place);
-  know_pool();
   changed_.notify_all();
 }
 
@@ -295,21 +293,18 @@ bool HoldQueue::is_due(const Item &item) const {
   return item.ended || regions_.is_over(item.regions, settings_);
 }
 
-// Notes the pool of the oldest frame.
-void HoldQueue::know_pool() {
-  const auto first = std::find_if(items_.begin(), items_.end(), [](const Item &item) { return item.frame != nullptr; });
-  upstream_.know_pool(first == items_.end() ? nullptr : first->frame->pool);
-}
-
 // The number of frames that wait in buffers of the pool.
 size_t HoldQueue::count_waiting() const {
   const auto is_of_pool = [&](const Item &item) { return item.frame && upstream_.is_of_pool(item.frame.get()); };
   return static_cast<size_t>(std::count_if(items_.begin(), items_.end(), is_of_pool));
 }
 
-bool HoldQueue::first_leaves() const {
-  return !items_.empty() &&
-         (items_.front().event || is_due(items_.front()) || upstream_.is_out_of_buffers(count_waiting()));
+bool HoldQueue::first_leaves() {
+  if (items_.empty()) return false;
+  const Item &first = items_.front();
+  if (first.event || is_due(first)) return true;
+  upstream_.know_pool(first.frame->pool);
+  return upstream_.is_out_of_buffers(count_waiting());
 }
 
 // `why`: for the warning, which is left out if there is no memory for it.
@@ -390,7 +385,6 @@ void HoldQueue::loop() {
   guard.unlock();
   messages_.post();
   guard.lock();
-  know_pool();
   pushes_ = false;
   pads_.task = {};
   changed_.notify_all();

@@ -110,8 +110,7 @@ class HoldQueue {
 
   bool is_due(const Item &item) const;
   size_t count_waiting() const;
-  bool first_leaves() const;
-  void know_pool();
+  bool first_leaves();
   void look_upstream();
   void count_early(const char *why);
   void report(std::optional<int64_t> time, bool ended);

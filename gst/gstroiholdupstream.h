@@ -32,7 +32,7 @@ class UpstreamWatch {
   // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live. Any thread may call.
   void set_latency(GstClockTime latency) { latency_ = latency; }
 
-  // Sets the pool of the oldest frame that waits; nullptr where it has none, or no frame waits.
+  // Sets the pool of the oldest frame that waits; nullptr where it has none, and when the element stops.
   void know_pool(GstBufferPool *pool);
   bool is_of_pool(const GstBuffer *buffer) const { return buffer->pool == pool_.get(); }
   // Whether upstream has no buffer left to send the next frame in, as far as is known. `waiting`: the number of frames
