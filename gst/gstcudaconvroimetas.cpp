@@ -206,9 +206,14 @@ RoiList RoiMetaReader::select(GstBuffer *buffer, const WantedLabels &wanted, std
   return list;
 }
 
-RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts) {
+RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts,
+                                  std::vector<Labels> *others) {
   std::string trouble;
-  const auto wants = [&](const Labels &labels) { return types.wants(labels); };
+  const auto wants = [&](const Labels &labels) {
+    const bool wanted = types.wants(labels);
+    if (!wanted && others) others->push_back(labels);
+    return wanted;
+  };
   const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
   RoiList list = select(buffer, {types.names_some(), wants, count}, &trouble);
   messages_.warn_once("metas", trouble);
@@ -216,8 +221,13 @@ RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, Ro
 }
 
 RoiList RoiMetaReader::read(GstBuffer *buffer, const TypeFilter &types, int64_t now, RoiTypeCounts *counts) {
-  RoiList found = read_again(buffer, types, counts);
-  watch(buffer, types, !found.empty(), now);
+  if (types.text() != wanted_) {
+    start();
+    wanted_ = types.text();
+  }
+  std::vector<Labels> others;
+  RoiList found = read_again(buffer, types, counts, &others);
+  watch(!found.empty(), others, now);
   return found;
 }
 
@@ -230,29 +240,18 @@ void RoiMetaReader::start() {
   first_.reset();
 }
 
-void RoiMetaReader::watch(GstBuffer *buffer, const TypeFilter &types, bool some, int64_t now) {
-  if (types.text() != wanted_) {
-    start();
-    wanted_ = types.text();
-  }
-  if (wanted_.empty()) return;
+// `others`: the labels of regions that are not wanted.
+void RoiMetaReader::watch(bool some, const std::vector<Labels> &others, int64_t now) {
   if (some) {
     matched_ = true;
     first_.reset();
     seen_.clear();
-    return;
   }
+  if (some || others.empty()) return;
   constexpr size_t kMostNamed = 8;  // types in one message
-  bool carries_some = false;
-  const auto see = [&](const Labels &labels) {
-    carries_some = true;
+  for (const Labels &labels : others)
     for (const std::string &label : labels)
       if (seen_.size() < kMostNamed) seen_.insert(printable(trimmed(label)));
-    return false;
-  };
-  std::string trouble;
-  select(buffer, {true, see, [](const Labels &) {}}, &trouble);
-  if (!carries_some) return;
   if (!first_ || now < *first_) first_ = now;
   if (static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND) warn();
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gstcudaconvanalytics.h"
 #include "gstcudaconvmessages.h"
@@ -77,8 +78,9 @@ class RoiMetaReader {
   void start();
   // The regions of the types that are selected, in pixels of the whole frame: a GstVideoCropMeta does not change them.
   // Where a meta cannot be read, all of the frame, or the rectangle that the meta names, is a region. Counts the
-  // regions by type in `counts`.
-  RoiList read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts);
+  // regions by type in `counts`, and adds the labels of the others to `others`.
+  RoiList read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts,
+                     std::vector<Labels> *others = nullptr);
   // The same for each frame that comes. `now` is in nanoseconds, and grows as the stream plays. Warns where nothing has
   // matched for five seconds.
   RoiList read(GstBuffer *buffer, const TypeFilter &types, int64_t now, RoiTypeCounts *counts);
@@ -88,7 +90,7 @@ class RoiMetaReader {
 
  private:
   RoiList select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const;
-  void watch(GstBuffer *buffer, const TypeFilter &types, bool some, int64_t now);
+  void watch(bool some, const std::vector<Labels> &others, int64_t now);
   void warn();
 
   Messages &messages_;
