@@ -265,32 +265,10 @@ void add_coded(Converter *c, GstPad *pad, const std::string &what, const char *r
   c->branches->add(Kind::kCoded, what, pad, queue, queue, queue, request);
 }
 
-// avidemux gives pixels a negative width where a header has a negative height: bare RGB whose rows go from top to
-// bottom. Scalers refuse it.
-Owned<GstCaps> with_positive_aspect(GstCaps *caps) {
-  int n = 1, d = 1;
-  const char *const field = "pixel-aspect-ratio";
-  if (gst_caps_is_fixed(caps)) gst_structure_get_fraction(gst_caps_get_structure(caps, 0), field, &n, &d);
-  if (n >= 0) return Owned<GstCaps>(gst_caps_ref(caps));
-  GstCaps *mended = gst_caps_copy(caps);
-  gst_caps_set_simple(mended, field, GST_TYPE_FRACTION, -n, d, nullptr);
-  return Owned<GstCaps>(mended);
-}
-
-GstPadProbeReturn mend_aspect(GstPad *, GstPadProbeInfo *info, gpointer) {
-  GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
-  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
-  GstCaps *caps;
-  gst_event_parse_caps(event, &caps);
-  GST_PAD_PROBE_INFO_DATA(info) = gst_event_new_caps(with_positive_aspect(caps).get());
-  gst_event_unref(event);
-  return GST_PAD_PROBE_OK;
-}
-
 void add_stream(Converter *c, GstPad *pad) {
   Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
   if (!caps) caps.reset(gst_pad_query_caps(pad, nullptr));
-  caps = with_positive_aspect(caps.get());
+  caps = mended(caps.get());
   const std::string name = gst_structure_get_name(gst_caps_get_structure(caps.get(), 0));
   const Owned<gchar> description(gst_pb_utils_get_codec_description(caps.get()));
   const std::string what = description ? description.get() : name;
@@ -347,8 +325,7 @@ GstPadProbeReturn tell_extras(GstPad *, GstPadProbeInfo *info, gpointer converte
 
 void on_pad_added(GstElement *, GstPad *pad, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
-  for (const auto probe : {tell_extras, mend_aspect})
-    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, probe, c, nullptr);
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, tell_extras, c, nullptr);
   if (c->covers == Covers::kDrop)
     gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, drop_covers, nullptr, nullptr);
   try {

@@ -117,8 +117,8 @@ bool needs_roihold(const Options &options) {
 
 // The filter and the elements before it: they turn pictures as the orientation tag says, and scale them.
 std::string filter_line(const Options &options) {
-  std::string line =
-      std::string("videoconvert ! videoflip name=flip video-direction=") + direction_of(path_of(options.input)) + " ! ";
+  std::string line = std::string("videoconvert name=entry ! videoflip name=flip video-direction=") +
+                     direction_of(path_of(options.input)) + " ! ";
   if (options.width > 0)
     line += "videoscale ! video/x-raw,pixel-aspect-ratio=1/1,width=" + std::to_string(options.width) + " ! ";
   if (needs_roihold(options)) line += "roihold name=roihold ! ";

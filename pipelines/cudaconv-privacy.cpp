@@ -400,7 +400,7 @@ void check_name(const Options &options) {
 
 // From the decoder to cudaconv.
 std::string line_of(const Options &options) {
-  std::string line = std::string("videoconvert ! videoflip name=flip video-direction=") +
+  std::string line = std::string("videoconvert name=entry ! videoflip name=flip video-direction=") +
                      direction_of(path_of(options.input)) + " ! ";  // detectors find upright faces
   // facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles around
   // them. No converter is between it and the filter: that may ask for padded rows.

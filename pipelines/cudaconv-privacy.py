@@ -490,6 +490,8 @@ def line_of(options, decoder):
     """The launch line. `decoder`: of a picture; none for a video."""
     line = f"filesrc name=source ! {decoder} ! " if decoder else (
         "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! ")
+    if not decoder:
+        line += "capssetter name=mend caps=video/x-raw(ANY) ! "
     line += f"videoconvert ! videoflip video-direction={direction_of(options.file)} ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
@@ -502,7 +504,9 @@ def line_of(options, decoder):
         encoder = "pngenc" if options.output.lower().endswith(".png") else "jpegenc quality=95"
         return line + encoder + " name=encoder ! filesink name=file"
     if options.output.lower().endswith(".webm"):
-        return line + "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux name=muxer ! filesink name=file"
+        # VP8 has colours of BT.601 in limited range. Converters copy the codes of YUV and grey of 8 bits, but not of RGB.
+        return line + ("video/x-raw,format=RGB ! videoconvert ! video/x-raw,format=I420,colorimetry=bt601 ! "
+                       "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux name=muxer ! filesink name=file")
     return line + "video/x-raw,format=RGB ! filesink name=file"
 
 
@@ -553,6 +557,18 @@ def mend_gif(_pipeline, _bin, element):
         element.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, set_times)
 
 
+def name_matrix(_source, pad, mend):
+    """Has the colorimetry of decoded frames name a matrix.
+
+    Decoders name a range without one. For YUV GStreamer then forgets the range, and it garbles grey.
+    """
+    caps = (pad.get_current_caps() or Gst.Caps()).to_string()
+    found = re.search(r"colorimetry=(?:\(string\))?(\d+):0:(\d+:\d+)", caps)
+    if found:
+        matrix = 3 if int(re.search(r"height=(?:\(int\))?(\d+)", caps)[1]) > 576 else 4  # BT.709, or BT.601
+        mend.set_property("caps", Gst.Caps.from_string(f"video/x-raw(ANY),colorimetry={found[1]}:{matrix}:{found[2]}"))
+
+
 def make_pipeline(options, part, counts):
     warn_of_animation(options.file)
     decoder, bits, colored = decoder_of(options.file) if is_still(options) else (None, None, None)
@@ -573,6 +589,7 @@ def make_pipeline(options, part, counts):
                           make_depth_teller("the picture's", lambda pad: (bits, depth_of(pad)), why))
     else:
         source.set_property("uri", uri)
+        source.connect("pad-added", name_matrix, pipeline.get_by_name("mend"))
         pipeline.connect("deep-element-added", mend_gif)
         if options.output:
             decoded = pipeline.get_by_name("decoded").get_static_pad("src")

@@ -48,15 +48,28 @@ GstPadProbeReturn answer_again(GstPad *pad, GstPadProbeInfo *info, gpointer) {
   return GST_PAD_PROBE_OK;
 }
 
+GstPadProbeReturn mend_caps(GstPad *, GstPadProbeInfo *info, gpointer) {
+  GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+  GstCaps *caps;
+  gst_event_parse_caps(event, &caps);
+  GST_PAD_PROBE_INFO_DATA(info) = gst_event_new_caps(mended(caps).get());
+  gst_event_unref(event);
+  return GST_PAD_PROBE_OK;
+}
+
 Owned<GstElement> parsed(GstElement *element, const ErrorSlot &error) {
   Owned<GstElement> owned(element);
   error.check("cannot make the pipeline");
   gst_object_ref_sink(owned.get());
-  const Owned<GstElement> flip(GST_IS_BIN(element) ? gst_bin_get_by_name(GST_BIN(element), "flip") : nullptr);
-  if (flip)
-    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(flip.get(), "sink")).get(),
-                      GstPadProbeType(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PULL), answer_again,
-                      nullptr, nullptr);
+  const auto probe = [element](const char *name, guint kinds, GstPadProbeCallback callback) {
+    const Owned<GstElement> named(GST_IS_BIN(element) ? gst_bin_get_by_name(GST_BIN(element), name) : nullptr);
+    if (named)
+      gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(named.get(), "sink")).get(), GstPadProbeType(kinds),
+                        callback, nullptr, nullptr);
+  };
+  probe("flip", GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PULL, answer_again);
+  probe("entry", GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, mend_caps);
   return owned;
 }
 
@@ -182,6 +195,29 @@ Owned<GstElement> make_bin(const std::string &line) {
   GstElement *element =
       gst_parse_bin_from_description_full(line.c_str(), TRUE, nullptr, GST_PARSE_FLAG_FATAL_ERRORS, error);
   return parsed(element, error);
+}
+
+Owned<GstCaps> mended(GstCaps *caps) {
+  GstVideoInfo info;
+  Owned<GstCaps> result(gst_caps_copy(caps));
+  GstStructure *const video = gst_caps_get_structure(result.get(), 0);
+  int n = 1, d = 1;
+  if (!gst_caps_is_fixed(caps) || !gst_structure_has_name(video, "video/x-raw")) return result;
+  // avidemux gives pixels a negative width where a header has a negative height: bare RGB whose rows go from top to
+  // bottom. Scalers refuse it.
+  gst_structure_get_fraction(video, "pixel-aspect-ratio", &n, &d);
+  if (n < 0) gst_structure_set(video, "pixel-aspect-ratio", GST_TYPE_FRACTION, -n, d, nullptr);
+  // Decoders name a range without a matrix. For YUV GStreamer then forgets the range, and it garbles grey.
+  GstVideoColorimetry colors;
+  const gchar *const text = gst_structure_get_string(video, "colorimetry");
+  if (!text || !gst_video_colorimetry_from_string(&colors, text) || colors.matrix != GST_VIDEO_COLOR_MATRIX_UNKNOWN ||
+      !gst_video_info_from_caps(&info, result.get()))
+    return result;
+  constexpr int kMostRows = 576;  // of standard definition
+  colors.matrix = info.height > kMostRows ? GST_VIDEO_COLOR_MATRIX_BT709 : GST_VIDEO_COLOR_MATRIX_BT601;
+  const Owned<gchar> known(gst_video_colorimetry_to_string(&colors));
+  if (known) gst_structure_set(video, "colorimetry", G_TYPE_STRING, known.get(), nullptr);
+  return result;
 }
 
 int depth_of(const GstCaps *video) {

@@ -72,7 +72,7 @@ std::string path_of(const std::string &file_or_uri);
 // The first element in the bin with this name; fails where there is none.
 Owned<GstElement> find(GstElement *bin, const char *name);
 // Makes a pipeline or, with pads at its ends, a bin of a launch line. A videoflip for tags is named `flip`: its answers
-// to queries are corrected.
+// to queries are corrected. A converter of decoded frames is named `entry`: it gets mended caps.
 Owned<GstElement> make_pipeline(const std::string &line);
 Owned<GstElement> make_bin(const std::string &line);
 // A cudaconv, and the roihold before it where there is one.
@@ -86,6 +86,8 @@ bool has_preset(GstElement *element, const std::string &name);
 // Failure that lists the presets if there is none of this name.
 void load_preset(const Filters &elements, const std::string &name);
 
+// The caps of decoded frames, corrected where a decoder says what elements behind it misread.
+Owned<GstCaps> mended(GstCaps *decoded);
 // The bits of a sample of video; 0 where the caps are not fixed.
 int depth_of(const GstCaps *video);
 // Prints a line if an element gives decoded video of more than 8 bits; `reason`: why they are lost.

@@ -51,10 +51,10 @@ Shape::Shape(const Coding &coding)
       h265_(is_format(coding.format.get(), kH265)),
       one_size_(!vp8_ && !vp9_),
       deep_(coding.deep()),
+      frames_(gst_caps_ref(coding.frames.get())),
       fit_(make("videoconvertscale")),
       pins_(make("capsfilter")) {
   g_object_set(fit_, "add-borders", TRUE, nullptr);
-  g_object_set(pins_, "caps", coding.frames.get(), nullptr);
   constexpr auto kAll = GstPadProbeType(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_BUFFER);
   const Owned<GstPad> sink(gst_element_get_static_pad(fit_, "sink")), src(gst_element_get_static_pad(pins_, "src"));
   gst_pad_add_probe(sink.get(), kAll, before, this, nullptr);
@@ -81,6 +81,19 @@ GstPadProbeReturn Shape::before(GstPad *, GstPadProbeInfo *info, gpointer shape)
 void Shape::begin(const GstCaps *caps) {
   first_.reset(gst_caps_copy(caps));
   written_.reset();
+  const Owned<GstCaps> pins(gst_caps_copy(frames_.get()));
+  keep_grey(caps, pins.get());
+  g_object_set(pins_, "caps", pins.get(), nullptr);
+}
+
+// Converters copy the codes of grey, and name the range of YUV in general.
+void Shape::keep_grey(const GstCaps *caps, GstCaps *pins) {
+  GstVideoInfo info;
+  if (!gst_video_info_from_caps(&info, caps) || !GST_VIDEO_INFO_IS_GRAY(&info) ||
+      info.colorimetry.range == GST_VIDEO_COLOR_RANGE_16_235)
+    return;
+  constexpr char kFull[] = "1:4:0:0";  // with the matrix of BT.601
+  gst_caps_set_simple(pins, "colorimetry", G_TYPE_STRING, kFull, nullptr);
 }
 
 void Shape::go_on(const GstCaps *caps) {
@@ -95,6 +108,7 @@ void Shape::go_on(const GstCaps *caps) {
     const bool own = !scaled && std::strcmp(field, "format");
     copy_field(gst_caps_get_structure(pins.get(), 0), own ? now : fields_of(written_.get()), field);
   }
+  keep_grey(caps, pins.get());
   g_object_set(pins_, "caps", pins.get(), nullptr);
 }
 

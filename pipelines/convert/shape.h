@@ -33,12 +33,14 @@ class Shape {
   static GstPadProbeReturn before(GstPad *pad, GstPadProbeInfo *info, gpointer self);
   static GstPadProbeReturn after(GstPad *pad, GstPadProbeInfo *info, gpointer self);
   void begin(const GstCaps *caps);
+  static void keep_grey(const GstCaps *caps, GstCaps *pins);
   void go_on(const GstCaps *caps);
   GstVideoColorimetry written_as(const GstVideoColorimetry &colors) const;
   GstCaps *write_as(const GstCaps *caps);
   void report(const GstStructure *now, bool scaled);
 
   const bool vp8_, vp9_, h265_, one_size_, deep_;
+  const Owned<GstCaps> frames_;  // that the encoder takes
   GstElement *const fit_, *const pins_;
   Owned<GstCaps> first_;    // as they come
   Owned<GstCaps> written_;  // as they go to the encoder

@@ -340,11 +340,13 @@ no_ffmpeg=
 command -v ffmpeg >/dev/null || no_ffmpeg="no ffmpeg"
 no_adaptive=$no_ffmpeg$no_h264$no_http$(needs dashdemux hlsdemux qtdemux)
 no_gif=$(needs avdec_gif)
+no_script=
+[ -n "$(python_with Gst)" ] || no_script="no GStreamer bindings for Python"
 no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..25"
+  echo "1..26"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -362,6 +364,8 @@ files() {
   expect_unless "$no_transport" "its rate" changes 160 120 framerate=50/1,pixel-aspect-ratio=16/15
   expect_unless "$no_transport" "its fields" changes 160 120 framerate=25/1,pixel-aspect-ratio=16/15,interlace-mode=interleaved
   expect_unless "$no_ffmpeg$no_h264" "the colours of a chart" python3 "$tools/color-chart.py" "$player" .webm .mkv .mp4
+  expect_unless "$no_ffmpeg$no_h264$no_script" "in Python" env PYTHON="$(python_with Gst)" python3 "$tools/color-chart.py" \
+    "$tools/../../pipelines/cudaconv-privacy.py" .webm
   expect_unless "$no_gif" "a GIF" plays_once
   expect_unless "$no_ffmpeg" "sound of 96 kHz into .webm" keeps_fast_sound webm
   expect_unless "$no_ffmpeg$no_h264" "into .mp4" keeps_fast_sound mp4
