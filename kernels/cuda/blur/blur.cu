@@ -218,7 +218,7 @@ void launch_blur_samples(const PassRun &run) {
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
   enqueue_coarse(run, false, 0, p);
-  enqueue(named(run, "expand_samples"), KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
+  enqueue(named(run, "expand_samples"), KernelLaunch<BlurParams>{expand_kernel<0>, blocks, kBlurThreads, 0}, p);
 }
 
 }  // namespace cudaconv

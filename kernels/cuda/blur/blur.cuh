@@ -217,10 +217,9 @@ __device__ inline void expand_rows(const BlurParams &p, const Tile &tile, int ce
   }
 }
 
-// Computes a tile of results of dense planes. kFours: 2 with D = 2, else 4, where all parts have bytes and four
-// channels; else 1.
+// Expands a tile of dense planes.
 template <int kFours>
-__global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
+__device__ inline void expand_tile(const BlurParams &p) {
   const Tile tile = locate_tile(p, kExpandRows);
   const PartParams &part = tile.part;
   const int channels = part.channels, end = min(tile.x0 + 4 * kExpandWidth, part.width * channels);
@@ -243,8 +242,8 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
 
 constexpr int kSampleTile = 16;  // pixels across and down
 
-// expand_kernel() for frames of any layout, with one thread for each pixel.
-__global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __grid_constant__ BlurParams p) {
+// Expands a tile sample by sample, with one thread for each pixel.
+__device__ inline void expand_samples(const BlurParams &p) {
   const Tile tile = locate_tile(p, kSampleTile);
   const PartParams &part = tile.part;
   const CoarseBuffers &coarse = p.coarse[part.number];
@@ -268,6 +267,16 @@ __global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __gr
       return round_sum(p, rounding, sum, centre);
     });
   }
+}
+
+// Computes a tile of results. kFours: of dense planes, 2 with D = 2, else 4, where all parts have bytes and four
+// channels; else 1. Of other frames, 0.
+template <int kFours>
+__global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
+  if constexpr (kFours > 0)
+    expand_tile<kFours>(p);
+  else
+    expand_samples(p);
 }
 
 }  // namespace cudaconv::blur

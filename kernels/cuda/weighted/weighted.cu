@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launchers of the kernels for weighted means.
+// The launchers of the kernel for weighted means. They choose the types of its sums, of windows and along rows:
+//
+//    float, float            pixels of four bytes, sums of at most 24 bits, which floats hold
+//    uint64_t, uint32_t      pixels of four bytes, larger sums
+//    uint64_t, uint64_t      other frames
+//    Uint128, Uint128        sums of more than 63 bits
+//    Uint128, void           masks that are not separable, bilaterals, and method=constant: sample by sample
+//
+// Factors of a separable mask have zeros around them, so that windows beside a thread's need no check. Example, 1 2 1
+// along rows and down columns: words 3 to 5 of `weight` are 1 2 1, words 16 to 18 are 1 2 1, the other 20 are 0.
 #include "cuda/weighted/weighted.cuh"
 
 #include <algorithm>
@@ -107,7 +116,7 @@ void launch_weighted_samples(const PassRun &run) {
   }
   const unsigned blocks = cut_tiles(p, kSamplesWidth, kSamplesHeight);
   enqueue(named(run, "weighted_samples"),
-          KernelLaunch<WeightedParams<Uint128>>{weighted_samples_kernel, blocks, dim3(kWeightedThreads), 0}, p);
+          KernelLaunch<WeightedParams<Uint128>>{weighted_kernel<Uint128, void>, blocks, dim3(kWeightedThreads), 0}, p);
 }
 
 }  // namespace cudaconv

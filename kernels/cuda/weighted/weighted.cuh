@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels for weighted means: sum(c * a * p) / sum(c * a) over a window, with coefficients c, alpha a and samples
-// p, exact and rounded once. plan/weighted.h has the rounding; weighted_samples_kernel() is the plain form of both
-// kernels. It also does bilaterals with alpha=weighted, whose coefficients depend on the samples, as
-// BilateralAlphaOp of cpu/bilateral.h does.
+// The kernel for weighted means: sum(c * a * p) / sum(c * a) over a window, with coefficients c, alpha a and samples
+// p, exact and rounded once. plan/weighted.h has the rounding; filter_samples() is the plain form. It also does
+// bilaterals with alpha=weighted, whose coefficients depend on the samples, as BilateralAlphaOp of cpu/bilateral.h
+// does.
 //
-// weighted_kernel() does separable masks, on tiles of 32 x 64 pixels, some rows at a time:
+// WeightedTile does separable masks, on tiles of 32 x 64 pixels, some rows at a time:
 //
 //    1. all threads load the rows' pixels, halo included, and store products of colour and alpha in shared memory
 //    2. each thread sums four neighbouring windows of a row, and stores these sums there, too
@@ -14,7 +14,7 @@
 // Example, a 3x3 mask of RGBA: a tile has 66 rows of 34 pixels, halo included. A pixel with red 200 and alpha 100 is
 // stored as four numbers: 20000 in slot 0 for red, two more colours, and 100 in slot 3 for alpha.
 //
-// Both kernels take any frame. Means of pixels of four bytes have faster instances: pixels are read and written as
+// Both take any frame. Means of pixels of four bytes have faster instances: pixels are read and written as
 // words, row sums take 32 bits, and where window sums have at most 24 bits, all is done in single precision, which is
 // exact.
 #pragma once
@@ -159,8 +159,8 @@ __device__ inline void add_window(const WeightedParams<Uint128> &p, const PartPa
   }
 }
 
-__global__ void __launch_bounds__(kWeightedThreads, 1)
-    weighted_samples_kernel(const __grid_constant__ WeightedParams<Uint128> p) {
+// Filters a tile sample by sample.
+__device__ inline void filter_samples(const WeightedParams<Uint128> &p) {
   const Tile tile = locate_tile(p, kSamplesHeight);
   const PartParams &part = tile.part;
   const int x = tile.x0 + static_cast<int>(threadIdx.x % 32), y = tile.y0 + static_cast<int>(threadIdx.x / 32);
@@ -191,7 +191,7 @@ struct alignas(16) WeightedSlots {
 
 // Sums along rows have 32 bits only for pixels of four bytes, and for means without gain or bias.
 template <typename RowSum>
-constexpr bool kInWords = sizeof(RowSum) == 4;
+constexpr bool kInWords = std::is_same_v<RowSum, float> || std::is_same_v<RowSum, uint32_t>;
 
 // A thread's work in the kernel for tiles.
 template <typename Sum, typename RowSum>
@@ -414,11 +414,16 @@ class WeightedTile {
 template <typename Sum, typename RowSum>
 constexpr int kWeightedBlocks = kInWords<RowSum> ? sizeof(Sum) == 4 ? 3 : 2 : 1;
 
+// RowSum: void for sample by sample.
 template <typename Sum, typename RowSum>
 __global__ void __launch_bounds__(kWeightedThreads, (kWeightedBlocks<Sum, RowSum>))
     weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
-  const Tile tile = locate_tile(p, kWeightedHeight);
-  WeightedTile<Sum, RowSum>(p, tile).run();
+  if constexpr (std::is_void_v<RowSum>) {
+    filter_samples(p);
+  } else {
+    const Tile tile = locate_tile(p, kWeightedHeight);
+    WeightedTile<Sum, RowSum>(p, tile).run();
+  }
 }
 
 }  // namespace cudaconv::weighted
