@@ -153,8 +153,7 @@ MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p
   if (!pass.has_gain()) epilogue.reduce(column, least_divisor(epilogue));
   kind.radius = 8;
   while (kind.radius < radius) kind.radius *= 2;
-  // Long windows of 16-bit samples: other structures are faster, except with factors of 24 bits.
-  if (radius > 32 || (words && kind.radius == 32 && !(pass.wide && mask.row_shift == 16))) return {};
+  if (kind.radius > largest_class(kind.samples)) return {};
 
   const int bytes = factor_bytes(kind.samples);
   const int64_t end = int64_t{1} << 8 * bytes;

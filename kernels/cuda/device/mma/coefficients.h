@@ -36,6 +36,11 @@ auto for_samples(Samples samples, Function function) {
   return function(std::integral_constant<Samples, Samples::U8>());
 }
 
+// The largest class of separable masks.
+CUDACONV_HOST_DEVICE constexpr int largest_class(Samples samples) {
+  return samples == Samples::U8 ? 32 : 16;
+}
+
 // How many bytes factors of separable masks and row sums have; the low bytes are stored first.
 CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
   return samples == Samples::U8 ? 2 : 3;
@@ -43,7 +48,7 @@ CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
 
 // Which kernel can carry out a pass.
 struct MmaKind {
-  int radius = 0;  // the class: 8, 16 or 32, for dense masks 8 or 16; 0: none
+  int radius = 0;  // the class: 8, 16, ... up to largest_class(), for dense masks 8 or 16; 0: none
   Samples samples = Samples::U8;
   bool blocks4x4 = false;  // whether the kernels of custom_blocks.cuh can do this dense mask, too
 };
