@@ -2,7 +2,7 @@
 //
 // copy_kernel copies rectangles of bytes within the device, and lists from pinned host memory. Unlike a copy of the
 // driver it can be a node of a graph whose addresses change, and takes all planes in one launch. A block of 32 x 8
-// threads copies 512 bytes of 32 rows:
+// threads copies 512 bytes of 32 rows, so RGBA of 1920x1080 takes 15 x 34 blocks:
 //
 //               32 chunks of 16 bytes
 //     rows 0-7   thread (x, y) copies chunk x of rows y, y + 8, y + 16, y + 24. All four are loaded

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Samples in global memory: finding tiles, reading samples inside and outside the frame, rounding sums, and writing
-// results.
+// Samples in global memory. A block finds its tile by its number (locate_tile). Its threads read samples, inside the
+// frame (ChannelReader) and outside (SourceReader), round sums (round_sum) and write results (write_sample).
+// make_sample() filters, copies or fills a channel of a pixel, and writes it.
+//
+// Example, NV12 of 1920x1080 in tiles of 32 x 16 pixels. Part 0, luma, has 60 x 68 tiles: blocks 0 to 4079. Part 1,
+// chroma, has 30 columns of tiles. Block 4120 is its tile 40, in column 10 of row 1, whose first pixel is (320, 16).
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launchers of the kernels for structuring elements: of any form, and of centred runs.
+// The launchers of the kernels for structuring elements: of any form up to 31x31 (element_chords.cuh), and of centred
+// runs (element_runs.cuh). They list what every window takes, in the order in which the kernels take it.
+//
+// A chord is listed as the number of words from the tile's word above and to the left of the window, halo included.
+// Example, 3x3, rows of 96 words: the halo of one pixel is rounded up to 4, so windows begin 3 words later. The chord
+// that begins in column 1 of row 2 is at word 2 * 96 + 3 + 1 = 196. fill_runs() has an example of runs.
 #include <algorithm>
 #include <vector>
 

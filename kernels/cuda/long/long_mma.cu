@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels for long Gaussians: they make planes of the samples, sum along rows, extend the planes of
-// these sums beyond the frame, and sum along columns.
+// The launcher of the kernels for long Gaussians. A frame takes four launches, with planes of bytes in between:
+//
+//    split      samples  ->  planes of samples, which reach as far beyond the frame as windows do; lines are rows
+//    rows       planes of samples  ->  planes of row sums; lines are columns
+//    extend     row sums at the edges  ->  row sums above and below the frame
+//    columns    planes of row sums  ->  results
+//
+// Example, GRAY16_LE of 1920x1080, 101 taps: two planes of 1080 lines of 2080 bytes, see line_bytes(), then two to four
+// planes of 1920 lines of 1312 bytes.
 #include "cuda/long/long_mma.cuh"
 
 #include <algorithm>

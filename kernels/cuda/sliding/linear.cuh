@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Operations of sliding.cuh for linear masks: each result is the rounded sum of coefficients times samples, as linear()
-// of methods/operations.cuh makes it.
+// of methods/operations.cuh makes it. Columns are summed as rows enter, then neighbouring column sums.
+//
+// Example, [1 2 1] down a column of samples 5 1 4 3: Binomial3 returns 5 + 2 * 1 + 4 = 11 when 4 enters, and then
+// 1 + 2 * 4 + 3 = 12.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"
