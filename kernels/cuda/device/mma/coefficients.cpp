@@ -199,7 +199,7 @@ MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
   std::vector<int32_t> value = pass.mask[0].value;
   epilogue.reduce(value, least_divisor(epilogue));
   if (kind.samples == Samples::U8) epilogue.extend(value, 1024, INT8_MAX);  // then sums need no factor
-  kind.radius = has_narrow_dense(kind.samples) && pass.radius_x <= 8 ? 8 : 16;
+  kind.radius = kDenseRadius;
   p.digits = digits_of(value);
   if (!p.digits) return {};
   const SumRange range = range_of(value, epilogue.max);

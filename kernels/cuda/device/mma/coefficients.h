@@ -18,7 +18,7 @@ namespace cudaconv {
 // Length of a line of coefficients. The class is the radius that a kernel is compiled for. A mask of radius r begins at
 // byte class - r; zeros fill the rest. Example, class 8: [1 4 6 4 1] is in bytes 6 to 10.
 constexpr int kLineWords = 17;
-constexpr int kDenseLineWords = 8, kDenseRows = 32;
+constexpr int kDenseRadius = 16, kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostFactorBytes = 3;  // of separable masks
 constexpr int kMostDigits = 4;       // of dense masks
 
@@ -48,7 +48,7 @@ CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
 
 // Which kernel can carry out a pass.
 struct MmaKind {
-  int radius = 0;  // the class: 8, 16, ... up to largest_class(), for dense masks 8 or 16; 0: none
+  int radius = 0;  // the class: 8, 16, ... up to largest_class(); kDenseRadius for dense masks; 0: none
   Samples samples = Samples::U8;
   bool blocks4x4 = false;  // whether the kernels of custom_blocks.cuh can do this dense mask, too
 };
@@ -56,11 +56,6 @@ struct MmaKind {
 // Rows of results that dense kernels sum at a time.
 CUDACONV_HOST_DEVICE constexpr int dense_rows(Samples samples) {
   return samples == Samples::U8 ? 4 : 2;
-}
-
-// Whether a dense kernel is compiled for radius 8 besides radius 16: custom_blocks.cuh does most such masks of bytes.
-constexpr bool has_narrow_dense(Samples samples) {
-  return samples != Samples::U8;
 }
 
 // Whether separable kernels have code for unsharp masks, SumRounding::Sharpen.
