@@ -358,9 +358,9 @@ void test_mma(const Case &c) {
   const MmaKind kind = plan_dense(*c.plan, c.pass(), dense);
   if (!kind.radius) return;
   if (kind.samples == Samples::U8)
-    test_dense_mma<DenseShape<Samples::U8>>(c, dense, kind);
+    test_dense_mma<DenseShape<16, Samples::U8>>(c, dense, kind);
   else
-    test_dense_mma<DenseShape<Samples::U16>>(c, dense, kind);
+    test_dense_mma<DenseShape<16, Samples::U16>>(c, dense, kind);
 }
 
 // Calls apply_epilogue() in the form that `p` selects, and returns the word of results.

@@ -56,7 +56,12 @@ KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (!query.kernels.mma) return {};
   const MmaKind kind = plan_dense(query.plan, query.pass(), p);
   if (!kind.radius) return {};
-  return for_samples(kind.samples, [&](auto samples) { return launch_of<DenseShape<samples.value>>(p); });
+  return for_samples(kind.samples, [&](auto samples) {
+    constexpr Samples kSamples = decltype(samples)::value;
+    if constexpr (has_narrow_dense(kSamples))
+      if (kind.radius == 8) return launch_of<DenseShape<8, kSamples>>(p);
+    return launch_of<DenseShape<16, kSamples>>(p);
+  });
 }
 
 }  // namespace
@@ -66,7 +71,7 @@ Prepared prepare_custom_dense(const PassQuery &query) {
 }
 
 const void *any_mma() {
-  return reinterpret_cast<const void *>(dense_mma_kernel<DenseShape<Samples::U8>>);
+  return reinterpret_cast<const void *>(dense_mma_kernel<DenseShape<16, Samples::U8>>);
 }
 
 }  // namespace cudaconv

@@ -34,14 +34,14 @@ struct DenseTuning {
   static constexpr int kLeastRows = 16, kMostRows = 32, kMoreRows = 16;
 };
 
-template <Samples kSamplesKind>
+template <int kRadiusClass, Samples kSamplesKind>
 struct DenseShape {
+  static constexpr int kRadius = kRadiusClass;
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
-  static constexpr int kChunks = (16 + 2 * kDenseRadius) / 16;
-  static_assert(kChunks % 2, "the last chunks of two rows share an instruction, see add_pair()");
+  static constexpr int kChunks = (16 + 2 * kRadius) / 16;
   static constexpr int kRows = dense_rows(kSamples);
-  static constexpr int kThreads = 128, kMinBlocks = 3;
+  static constexpr int kThreads = 128, kMinBlocks = kSamples == Samples::U16 && kRadius == 8 ? 4 : 3;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels =
       kDenseTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
@@ -306,6 +306,8 @@ class DenseSums {
 
  private:
   static constexpr int kChunks = Shape::kChunks, kSampleBytes = Shape::kSampleBytes;
+  // Whether the odd chunks of two rows share an instruction.
+  static constexpr bool kJoins = kChunks % 2;
   using Window = uint32_t[kGroups][kPlanes][kChunks];
 
   // Adds all rows of samples that windows reach. `height`: rows of the mask; if has_spare the last one is zeros.
@@ -317,12 +319,15 @@ class DenseSums {
 #pragma unroll
       for (int u = 0; u < kRows - 2; u += 2) add_pair(u);
       const bool spare = has_spare && r + kRows == height;
-      if (!spare) {
+      if (kJoins && !spare) {
         add_pair(kRows - 2);
         continue;
       }
       add_row(kRows - 2, 0, kRows - 1, true);
-      add_row(kRows - 1, 1, kRows - 1, false);
+      if (spare)
+        add_row(kRows - 1, 1, kRows - 1, false);
+      else
+        add_row(kRows - 1, 0, kRows - 1, true);
     }
     if (has_spare)
       add_last_rows<1>();
@@ -385,21 +390,26 @@ class DenseSums {
 
   // Adds the next two rows of samples, which are part of the windows of all rows.
   __device__ void add_pair(int u) {
-    Window window[2];
-    // Last chunk of the row of the mask that the second row's replaces.
-    const uint32_t last[2] = {a_[u + 1][kChunks - 1][0], a_[u + 1][kChunks - 1][1]};
-    load_fragments(u);
-    load_window(window[0]);
-    add_chunks<kChunks - 1>(u, 0, kRows - 1, window[0]);
-    load_fragments(u + 1);
-    load_window(window[1]);
-    add_chunks<kChunks - 1>(u + 1, 0, kRows - 1, window[1]);
-    add_to(0, kRows - 1, [&](int y, int s, int c, const Sums &part) {
-      const auto &first = y == kRows - 1 ? last : a_[(u + kRows - y) % kRows][kChunks - 1];
-      const auto &second = a_[(u + 1 + kRows - y) % kRows][kChunks - 1];
-      return mma<true, false, 2>({first[0], first[1], second[0], second[1]},
-                                 {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]}, part);
-    });
+    if constexpr (!kJoins) {
+      add_row(u, 0, kRows - 1, true);
+      add_row(u + 1, 0, kRows - 1, true);
+    } else {
+      Window window[2];
+      // Last chunk of the row of the mask that the second row's replaces.
+      const uint32_t last[2] = {a_[u + 1][kChunks - 1][0], a_[u + 1][kChunks - 1][1]};
+      load_fragments(u);
+      load_window(window[0]);
+      add_chunks<kChunks - 1>(u, 0, kRows - 1, window[0]);
+      load_fragments(u + 1);
+      load_window(window[1]);
+      add_chunks<kChunks - 1>(u + 1, 0, kRows - 1, window[1]);
+      add_to(0, kRows - 1, [&](int y, int s, int c, const Sums &part) {
+        const auto &first = y == kRows - 1 ? last : a_[(u + kRows - y) % kRows][kChunks - 1];
+        const auto &second = a_[(u + 1 + kRows - y) % kRows][kChunks - 1];
+        return mma<true, false, 2>({first[0], first[1], second[0], second[1]},
+                                   {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]}, part);
+      });
+    }
   }
 
   // Adds the rows of samples that lie below the first row's windows.
@@ -445,7 +455,7 @@ __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile
   const PartParams &part = tile.part;
   const bool three = kSamples == Samples::U8 && (part.channels == 3 || (part.channels == 4 && sums_three(part)));
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int left = tile.x0 - kDenseRadius, first_row = tile.y0 - p.radius_y;
+  const int left = tile.x0 - Shape::kRadius, first_row = tile.y0 - p.radius_y;
   const int height = Shape::source_rows(bottom - tile.y0, p.height);
 
   uint8_t *memory = shared_memory<uint8_t>();

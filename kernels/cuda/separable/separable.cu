@@ -37,9 +37,9 @@ KernelLaunch<SeparableMmaParams> launch_of(SeparableMmaParams &p) {
 
 template <Samples kSamples, bool kFewChannels>
 KernelLaunch<SeparableMmaParams> launch_for(int radius, SeparableMmaParams &p) {
-  if (radius == 8) return launch_of<8, kSamples, kFewChannels>(p);
-  if (radius == 16) return launch_of<16, kSamples, kFewChannels>(p);
-  return launch_of<largest_class(kSamples), kSamples, kFewChannels>(p);
+  return radius == 8    ? launch_of<8, kSamples, kFewChannels>(p)
+         : radius == 16 ? launch_of<16, kSamples, kFewChannels>(p)
+                        : launch_of<32, kSamples, kFewChannels>(p);
 }
 
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks up to a radius of 32, of more than 8 bits up to 16, on the matrix instructions, in strips, entirely
-// in registers.
+// Separable masks up to a radius of 32, on the matrix instructions, in strips, entirely in registers.
 //
 // Computes the sums along rows of the window, then along the column, as factored_row() and factored_column() of
 // methods/operations.cuh do, and makes samples of them. separable_sums.cuh has the sums, strip_source.cuh the
@@ -58,6 +57,11 @@ class Centres {
   }
   uint32_t words_[2][(2 * kPixelBytes + 3) / 4] = {};
 };
+
+// Whether kernels are compiled for Pixels::Whole and Pixels::Patched besides Pixels::Any: not for 16-bit samples and
+// large radii, whose code is long.
+template <typename Shape>
+constexpr bool kHasAllPixels = Shape::kRadius <= 16 || Shape::kSamples == Samples::U8;
 
 // The sums of a warp's strips, and the results made of them.
 template <typename Kind>
@@ -197,12 +201,13 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
     };
     typename Kind::Words words;
     source.take(words);
-    if (has_next) source.read(step + 1);
+    if (!Source::kReadsLate && has_next) source.read(step + 1);
     if (kLoadsEarly && has_unfiltered && has_results) load_originals();
 #pragma unroll
     for (int s = 0; s < Kind::kStrips; s++)
 #pragma unroll
       for (int c = 0; c < Kind::kFiltered; c++) sums.enter(s, c, words);
+    if (Source::kReadsLate && has_next) source.read(step + 1);
     if (!has_results) continue;
     typename Kind::Results pixels;
     sums.make_results(tile, y0, source.skipped(), inside, pixels);
@@ -244,7 +249,8 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   const bool is_there = tile.x0 < part.width;
   // If words beside the frame can be patched, the last strips are moved left to end with the frame. They compute some
   // results of the strips before them again, and store 8 bytes at a time.
-  const bool patches = can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0 && part.width >= kWidth;
+  const bool patches = kHasAllPixels<Shape> && can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0 &&
+                       part.width >= kWidth;
   if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
   const int first = tile.x0 - Shape::kReach;
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
@@ -256,13 +262,15 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   if (!is_there) return;
   const auto filter = [&](auto filtered) {
     constexpr int kFiltered = decltype(filtered)::value;
-    if (whole)
-      return filter_strip<StripKind<kChannels, kFiltered, Pixels::Whole, Shape>>(p, tile, lines, rows, columns,
-                                                                                 kWholeWords ? inside : true);
-    if constexpr (kPixelBytes <= 2)
-      if (patches && are_rows(p, part, first_row, height))
-        return filter_strip<StripKind<kChannels, kFiltered, Pixels::Patched, Shape>>(p, tile, lines, rows, columns,
-                                                                                     false);
+    if constexpr (kHasAllPixels<Shape>) {
+      if (whole)
+        return filter_strip<StripKind<kChannels, kFiltered, Pixels::Whole, Shape>>(p, tile, lines, rows, columns,
+                                                                                   kWholeWords ? inside : true);
+      if constexpr (kPixelBytes <= 2)
+        if (patches && are_rows(p, part, first_row, height))
+          return filter_strip<StripKind<kChannels, kFiltered, Pixels::Patched, Shape>>(p, tile, lines, rows, columns,
+                                                                                       false);
+    }
     filter_strip<StripKind<kChannels, kFiltered, Pixels::Any, Shape>>(p, tile, lines, rows, columns, inside);
   };
   if constexpr (kPixelBytes == 4 && kChannels == 4)

@@ -106,6 +106,8 @@ class StripSource {
   // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
   static constexpr bool kPrefetches =
       Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
+  // Whether the next step's samples are requested when samples of this step are used up: registers do not hold both.
+  static constexpr bool kReadsLate = Shape::kSamples == Samples::U16x4 && Shape::kRadius > 16;
 
   __device__ StripSource(const MmaParams &p, const Tile &tile, const int64_t *rows, const int *columns, bool inside)
       : p_(p),

@@ -153,7 +153,8 @@ MmaKind plan_separable(const Plan &plan, const Pass &pass, SeparableMmaParams &p
   if (!pass.has_gain()) epilogue.reduce(column, least_divisor(epilogue));
   kind.radius = 8;
   while (kind.radius < radius) kind.radius *= 2;
-  if (kind.radius > largest_class(kind.samples)) return {};
+  // Long windows of 16-bit samples: other structures are faster, except with factors of 24 bits.
+  if (radius > 32 || (words && kind.radius == 32 && !(pass.wide && mask.row_shift == 16))) return {};
 
   const int bytes = factor_bytes(kind.samples);
   const int64_t end = int64_t{1} << 8 * bytes;
@@ -199,7 +200,7 @@ MmaKind plan_dense(const Plan &plan, const Pass &pass, DenseMmaParams &p) {
   std::vector<int32_t> value = pass.mask[0].value;
   epilogue.reduce(value, least_divisor(epilogue));
   if (kind.samples == Samples::U8) epilogue.extend(value, 1024, INT8_MAX);  // then sums need no factor
-  kind.radius = kDenseRadius;
+  kind.radius = has_narrow_dense(kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   p.digits = digits_of(value);
   if (!p.digits) return {};
   const SumRange range = range_of(value, epilogue.max);

@@ -18,7 +18,7 @@ namespace cudaconv {
 // Length of a line of coefficients. The class is the radius that a kernel is compiled for. A mask of radius r begins at
 // byte class - r; zeros fill the rest. Example, class 8: [1 4 6 4 1] is in bytes 6 to 10.
 constexpr int kLineWords = 17;
-constexpr int kDenseRadius = 16, kDenseLineWords = 8, kDenseRows = 32;
+constexpr int kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostFactorBytes = 3;  // of separable masks
 constexpr int kMostDigits = 4;       // of dense masks
 
@@ -36,11 +36,6 @@ auto for_samples(Samples samples, Function function) {
   return function(std::integral_constant<Samples, Samples::U8>());
 }
 
-// The largest class of separable masks.
-CUDACONV_HOST_DEVICE constexpr int largest_class(Samples samples) {
-  return samples == Samples::U8 ? 32 : 16;
-}
-
 // How many bytes factors of separable masks and row sums have; the low bytes are stored first.
 CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
   return samples == Samples::U8 ? 2 : 3;
@@ -48,7 +43,7 @@ CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
 
 // Which kernel can carry out a pass.
 struct MmaKind {
-  int radius = 0;  // the class: 8, 16, ... up to largest_class(); kDenseRadius for dense masks; 0: none
+  int radius = 0;  // the class: 8, 16 or 32, for dense masks 8 or 16; 0: none
   Samples samples = Samples::U8;
   bool blocks4x4 = false;  // whether the kernels of custom_blocks.cuh can do this dense mask, too
 };
@@ -56,6 +51,11 @@ struct MmaKind {
 // Rows of results that dense kernels sum at a time.
 CUDACONV_HOST_DEVICE constexpr int dense_rows(Samples samples) {
   return samples == Samples::U8 ? 4 : 2;
+}
+
+// Whether a dense kernel is compiled for radius 8 besides radius 16: custom_blocks.cuh does most such masks of bytes.
+constexpr bool has_narrow_dense(Samples samples) {
+  return samples != Samples::U8;
 }
 
 // Whether separable kernels have code for unsharp masks, SumRounding::Sharpen.
