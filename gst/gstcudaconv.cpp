@@ -207,21 +207,17 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
 }
 
 // Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
-static GstFlowReturn take_event(GstPad *pad, GstObject *parent, GstEvent *event) {
-  Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
-  if (GST_EVENT_IS_SERIALIZED(event) && !flight.lets_in()) {
+static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(parent)->priv;
+  if (GST_EVENT_IS_SERIALIZED(event) && !priv->flight.lets_in()) {
     gst_event_unref(event);
     return GST_FLOW_FLUSHING;
   }
-  const guint interruptions = flight.interruptions();
-  const GstFlowReturn otherwise = GST_EVENT_TYPE(event) == GST_EVENT_CAPS ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
-  const bool done = GST_CUDA_CONV(parent)->priv->base_event(pad, parent, event);
-  return done ? GST_FLOW_OK : flight.flow_of_failure(interruptions, otherwise);
-}
-
-static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
-  const GstFlowReturn flow = take_event(pad, parent, event);
-  GST_CUDA_CONV(parent)->priv->messages.post();
+  const guint interruptions = priv->flight.interruptions();
+  const GstFlowReturn failure = GST_EVENT_TYPE(event) == GST_EVENT_CAPS ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
+  const bool done = priv->base_event(pad, parent, event);
+  const GstFlowReturn flow = done ? GST_FLOW_OK : priv->flight.flow_of_failure(interruptions, failure);
+  priv->messages.post();
   return flow;
 }
 
