@@ -10,12 +10,6 @@
 
 namespace cudaconv::gst {
 
-namespace {
-
-constexpr char kShort[] = "upstream has too few buffers for lookahead or interpolate";
-
-}  // namespace
-
 // ---- Starting and stopping ------------------------------------------------------------------------------------------
 
 void HoldQueue::start() {
@@ -319,16 +313,11 @@ void HoldQueue::count_early(const char *why) {
 // Ends the wait of the first frame where it has to leave early.
 void HoldQueue::look_upstream() {
   Item &first = items_.front();
-  using Early = UpstreamWatch::Early;
-  const std::optional<Early> why = upstream_.look(count_waiting(), first.regions.at.time, first.regions.running_time,
-                                                  hold_latency(settings_.wait(false), regions_.info()));
+  const char *const why = upstream_.look(count_waiting(), first.regions.at.time, first.regions.running_time,
+                                         hold_latency(settings_.wait(false), regions_.info()));
   if (!why) return;
   first.ended = true;
-  if (why == Early::Short) count_early(kShort);
-  if (why == Early::Stands)
-    count_early(
-        "upstream has sent no frame for five seconds, perhaps because a queue of another branch is full and "
-        "smaller than lookahead");
+  if (*why) count_early(why);
 }
 
 // ---- The task of the source pad -------------------------------------------------------------------------------------
@@ -392,7 +381,7 @@ void HoldQueue::loop() {
 
 // Pushes a frame with the regions in force, unless it is dropped. Call with lock_ held.
 void HoldQueue::send_frame(std::unique_lock<std::mutex> &guard, Item &item) {
-  if (!is_due(item)) count_early(kShort);
+  if (!is_due(item)) count_early(UpstreamWatch::kShort);
   const guint flushed = pads_.interruptions;
   GstFlowReturn flow = GST_FLOW_OK;
   try {

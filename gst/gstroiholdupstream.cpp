@@ -124,8 +124,7 @@ size_t UpstreamWatch::note_frame(int64_t time, GstClockTime running_time, guint6
 // Upstream may have fewer buffers than their pool says, or hold some itself. A pause is no standstill, unless a sink
 // waits for a frame. If frames of a live source have come late, as from a detector that does not report its latency,
 // the others may be as late.
-std::optional<UpstreamWatch::Early> UpstreamWatch::look(size_t waiting, int64_t time, GstClockTime running_time,
-                                                        GstClockTime latency) {
+const char *UpstreamWatch::look(size_t waiting, int64_t time, GstClockTime running_time, GstClockTime latency) {
   const gint64 now = g_get_monotonic_time();
   const bool plays = GST_STATE(element_) == GST_STATE_PLAYING;
   if (!plays && !awaits_frame(element_)) came_ = now;
@@ -133,22 +132,23 @@ std::optional<UpstreamWatch::Early> UpstreamWatch::look(size_t waiting, int64_t 
   if (most_waiting_ != G_MAXSIZE && is_plain(pool_.get())) {
     if (is_empty(pool_.get())) {
       most_waiting_ = waiting - 1;
-      return Early::Short;
+      return kShort;
     }
   } else if (now - came_ >= kVeryLong) {
-    return Early::Stands;
+    return "upstream has sent no frame for five seconds, perhaps because a queue of another branch is full and "
+           "smaller than lookahead";
   }
   const GstClockTimeDiff lateness = plays ? lateness_of(running_time) : GST_CLOCK_STIME_NONE;
-  if (!GST_CLOCK_STIME_IS_VALID(lateness)) return {};
+  if (!GST_CLOCK_STIME_IS_VALID(lateness)) return nullptr;
   const auto wait = static_cast<GstClockTimeDiff>(add_times(latency, lateness_));
   const GstClockTimeDiff left = lateness < 0 ? wait : wait - lateness;
   if (left >= 0) {
     alarm_ = now + std::min<gint64>(GST_TIME_AS_USECONDS(left) + 1, kTick);
-    return {};
+    return nullptr;
   }
   alarm_ = now;
   left_by_clock_.push_back(time);
-  return Early::Clock;
+  return "";
 }
 
 }  // namespace cudaconv::gst

@@ -45,12 +45,11 @@ class UpstreamWatch {
   // Microseconds until look() is to be called, if no other frame comes.
   gint64 left() const { return alarm_ - g_get_monotonic_time(); }
 
-  // Why the first frame leaves early: upstream has no buffers, upstream has sent nothing for very long, or a live
-  // source should have sent all that the frame waits for.
-  enum class Early { Short, Stands, Clock };
-  // Looks whether the first of the frames that wait has to leave: it has these times, and waits for `latency`.
+  static constexpr char kShort[] = "upstream has too few buffers for lookahead or interpolate";
+  // Why the first of the frames that wait has to leave early, for a warning; nullptr where it has not. An empty text: a
+  // live source should have sent all that the frame waits for. The frame has these times, and waits for `latency`.
   // `waiting`: as for is_out_of_buffers().
-  std::optional<Early> look(size_t waiting, int64_t time, GstClockTime running_time, GstClockTime latency);
+  const char *look(size_t waiting, int64_t time, GstClockTime running_time, GstClockTime latency);
 
  private:
   GstClockTimeDiff lateness_of(GstClockTime running_time) const;
