@@ -76,7 +76,7 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &, const AnalyticsPart 
 
 namespace {
 
-using Mtd = GstAnalyticsMtd;
+using Mtd = GstAnalyticsMtd;  // two words; functions of 1.24 take no pointer to a const one
 
 template <typename Use>
 void for_each(GstAnalyticsRelationMeta *meta, GstAnalyticsMtdType type, const Use &use) {
@@ -87,16 +87,16 @@ void for_each(GstAnalyticsRelationMeta *meta, GstAnalyticsMtdType type, const Us
 
 // Calls `use` for each mtd of the type that is related to `mtd`, in either direction.
 template <typename Use>
-void for_each_related(const Mtd &mtd, GstAnalyticsMtdType type, const Use &use) {
+void for_each_related(Mtd mtd, GstAnalyticsMtdType type, const Use &use) {
   const auto leads = [meta = mtd.meta](guint from, guint to) {
     return gst_analytics_relation_meta_get_relation(meta, from, to) != GST_ANALYTICS_REL_TYPE_NONE;
   };
-  for_each(mtd.meta, type, [&](const Mtd &other) {
+  for_each(mtd.meta, type, [&](Mtd other) {
     if (other.id != mtd.id && (leads(mtd.id, other.id) || leads(other.id, mtd.id))) use(other);
   });
 }
 
-bool is_of(const Mtd &mtd, GstAnalyticsMtdType type) {
+bool is_of(Mtd mtd, GstAnalyticsMtdType type) {
   return gst_analytics_mtd_get_mtd_type(&mtd) == type;
 }
 
@@ -105,7 +105,7 @@ void add_label(const gchar *label, Labels *labels) {
 }
 
 // The classes of the highest confidence: a classifier may list all that it knows.
-void add_classes(const Mtd &classes, Labels *labels) {
+void add_classes(Mtd classes, Labels *labels) {
   const auto confidence = [&](gsize i) { return gst_analytics_cls_mtd_get_level(&classes, i); };
   const gsize count = gst_analytics_cls_mtd_get_length(&classes);
   gfloat best = -1;
@@ -114,7 +114,7 @@ void add_classes(const Mtd &classes, Labels *labels) {
     if (!(confidence(i) < best)) add_label(g_quark_to_string(gst_analytics_cls_mtd_get_quark(&classes, i)), labels);
 }
 
-void add_tag([[maybe_unused]] const Mtd &mtd, [[maybe_unused]] Labels *labels) {
+void add_tag([[maybe_unused]] Mtd mtd, [[maybe_unused]] Labels *labels) {
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
   g_autofree gchar *tag = gst_analytics_mtd_get_semantic_tag(&mtd);
   add_label(tag, labels);
@@ -123,7 +123,7 @@ void add_tag([[maybe_unused]] const Mtd &mtd, [[maybe_unused]] Labels *labels) {
 
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
 
-bool is_member(const Mtd &group, const Mtd &mtd) {
+bool is_member(Mtd group, Mtd mtd) {
   for (gsize i = 0; i < gst_analytics_group_mtd_get_member_count(&group); i++) {
     Mtd member;
     if (gst_analytics_group_mtd_get_member(&group, i, &member) && member.id == mtd.id) return true;
@@ -134,17 +134,17 @@ bool is_member(const Mtd &group, const Mtd &mtd) {
 #endif
 
 // The labels that an mtd has itself: its type, its tag, the classes that are related to it, the tags of its groups.
-Labels own_labels(const Mtd &mtd) {
+Labels own_labels(Mtd mtd) {
   Labels labels;
   if (is_of(mtd, gst_analytics_od_mtd_get_mtd_type()))
     add_label(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)), &labels);
   add_tag(mtd, &labels);
-  for_each_related(mtd, gst_analytics_cls_mtd_get_mtd_type(), [&](const Mtd &classes) {
+  for_each_related(mtd, gst_analytics_cls_mtd_get_mtd_type(), [&](Mtd classes) {
     add_classes(classes, &labels);
     add_tag(classes, &labels);
   });
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
-  for_each(mtd.meta, gst_analytics_group_mtd_get_mtd_type(), [&](const Mtd &group) {
+  for_each(mtd.meta, gst_analytics_group_mtd_get_mtd_type(), [&](Mtd group) {
     if (is_member(group, mtd)) add_tag(group, &labels);
   });
 #endif
@@ -152,9 +152,9 @@ Labels own_labels(const Mtd &mtd) {
 }
 
 // The labels of the detections that are related to an mtd.
-Labels detected_labels(const Mtd &mtd) {
+[[maybe_unused]] Labels detected_labels(Mtd mtd) {
   Labels labels;
-  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](const Mtd &detection) {
+  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd detection) {
     const Labels theirs = own_labels(detection);
     labels.insert(labels.end(), theirs.begin(), theirs.end());
   });
@@ -162,9 +162,9 @@ Labels detected_labels(const Mtd &mtd) {
 }
 
 // The id that a tracker has given to a detection; 0 where there is none.
-int64_t tracked_id(const Mtd &detection) {
+int64_t tracked_id(Mtd detection) {
   guint64 id = 0;
-  for_each_related(detection, gst_analytics_tracking_mtd_get_mtd_type(), [&](const Mtd &tracking) {
+  for_each_related(detection, gst_analytics_tracking_mtd_get_mtd_type(), [&](Mtd tracking) {
     GstClockTime first, last;
     gboolean lost;
     gst_analytics_tracking_mtd_get_info(&tracking, &id, &first, &last, &lost);
@@ -173,7 +173,7 @@ int64_t tracked_id(const Mtd &detection) {
 }
 
 // Returns false where the detection has no place.
-bool locate(const Mtd &detection, Region *region) {
+bool locate(Mtd detection, Region *region) {
   gfloat confidence;
 #ifdef CUDACONV_ANALYTICS_ORIENTED
   gfloat rotation = 0;
@@ -200,7 +200,7 @@ Region around(int left, int top, int right, int bottom) {
 }
 
 // Adds the region of a group of keypoints. Keypoints at one place have no size: all of the frame is a region.
-void add_keypoints(const Mtd &group, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+void add_keypoints(Mtd group, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
   int left = G_MAXINT, top = G_MAXINT, right = G_MININT, bottom = G_MININT;
   gpointer state = nullptr;
   Mtd point;
@@ -223,10 +223,10 @@ void add_keypoints(const Mtd &group, const WantedLabels &wanted, RoiList *list, 
   list->add(around(left, top, right, bottom), labels);
 }
 
-bool is_in_a_group(const Mtd &keypoint) {
+bool is_in_a_group(Mtd keypoint) {
   bool found = false;
   for_each(keypoint.meta, gst_analytics_group_mtd_get_mtd_type(),
-           [&](const Mtd &group) { found |= is_member(group, keypoint); });
+           [&](Mtd group) { found |= is_member(group, keypoint); });
   return found;
 }
 
@@ -276,9 +276,9 @@ std::string read_values(GstBuffer *mask, Segmentation *values) {
 }
 
 // The name of the class of each value; nullptr for a value without a class.
-std::vector<const char *> find_names(const Mtd &segmentation) {
+std::vector<const char *> find_names(Mtd segmentation) {
   std::vector<const char *> names(1 << 16);
-  for_each_related(segmentation, gst_analytics_cls_mtd_get_mtd_type(), [&](const Mtd &classes) {
+  for_each_related(segmentation, gst_analytics_cls_mtd_get_mtd_type(), [&](Mtd classes) {
     const gsize count = std::min(gst_analytics_cls_mtd_get_length(&classes),
                                  gst_analytics_segmentation_mtd_get_region_count(&segmentation));
     for (gsize i = 0; i < count; i++) {
@@ -294,7 +294,7 @@ bool is_background(guint value, const char *name) {
 }
 
 // Adds the masks of the values that are wanted. A value has the labels of the detection, its class and its number.
-void add_values(const Segmentation &values, const Region &box, const Mtd &segmentation, Labels detected,
+void add_values(const Segmentation &values, const Region &box, Mtd segmentation, Labels detected,
                 const WantedLabels &wanted, RoiList *list) {
   const std::vector<const char *> names = find_names(segmentation);
   add_tag(segmentation, &detected);
@@ -315,7 +315,7 @@ void add_values(const Segmentation &values, const Region &box, const Mtd &segmen
 }
 
 // The mask of a segmentation, and the rectangle that it covers.
-Ref<GstBuffer> mask_of(const Mtd &segmentation, Region *box) {
+Ref<GstBuffer> mask_of(Mtd segmentation, Region *box) {
   gint x, y;
   guint width = 0, height = 0;
   Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
@@ -325,7 +325,7 @@ Ref<GstBuffer> mask_of(const Mtd &segmentation, Region *box) {
 }
 
 // Adds the masks of a segmentation. Returns whether they take the place of the detections that are related to it.
-bool add_segmentation(const Mtd &segmentation, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+bool add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
   Region box;
   const Ref<GstBuffer> mask = mask_of(segmentation, &box);
   if (!mask || !box.width || !box.height) return false;
@@ -361,33 +361,33 @@ Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_u
                       [[maybe_unused]] std::string *trouble) {
   Ids ids;
 #ifdef CUDACONV_ANALYTICS_MASKS
-  for_each(meta, gst_analytics_segmentation_mtd_get_mtd_type(), [&](const Mtd &segmentation) {
+  for_each(meta, gst_analytics_segmentation_mtd_get_mtd_type(), [&](Mtd segmentation) {
     if (!counts(segmentation)) return;
     if (!add_segmentation(segmentation, wanted, list, trouble)) return;
     for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(),
-                     [&](const Mtd &detection) { ids.insert(detection.id); });
+                     [&](Mtd detection) { ids.insert(detection.id); });
   });
 #endif
   return ids;
 }
 
-void add_detection(const Mtd &detection, const WantedLabels &wanted, RoiList *list) {
+void add_detection(Mtd detection, const WantedLabels &wanted, RoiList *list) {
   Region region;
   const Labels labels = own_labels(detection);
   if (locate(detection, &region) && wanted.take(labels)) list->add(region, labels, tracked_id(detection));
 }
 
 // Whether an mtd marks no part of the picture by itself: what it says is about others.
-bool is_about_others(const Mtd &mtd, const char *name) {
+bool is_about_others(Mtd mtd, const char *name) {
   for (const char *harmless : {"classification", "object-tracking"})
     if (!std::strcmp(name, harmless)) return true;
   if (std::strcmp(name, "tensor") != 0) return false;
   bool related = false;
-  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](const Mtd &) { related = true; });
+  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd) { related = true; });
   return related;
 }
 
-void add_mtd(const Mtd &mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
   const GstAnalyticsMtdType type = gst_analytics_mtd_get_mtd_type(&mtd);
   if (type == GST_ANALYTICS_MTD_TYPE_ANY) return;  // it was lost on the way here
   if (type == gst_analytics_od_mtd_get_mtd_type()) {
@@ -431,9 +431,9 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const Analytic
     auto *relations = reinterpret_cast<GstAnalyticsRelationMeta *>(meta);
     const auto seen = part.seen.find(meta);
     const gsize length = seen == part.seen.end() ? 0 : seen->second;
-    const auto counts = [&](const Mtd &mtd) { return (mtd.id < length) == part.is_seen; };
+    const auto counts = [&](Mtd mtd) { return (mtd.id < length) == part.is_seen; };
     const Ids replaced = add_segmentations(relations, counts, wanted, list, trouble);
-    for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](const Mtd &mtd) {
+    for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](Mtd mtd) {
       if (counts(mtd)) add_mtd(mtd, replaced, wanted, list, trouble);
     });
   }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compiles the plugin and the tests of its elements with the headers of the GStreamer of newer Debian releases.
+"""Compiles the plugin and the tests of its elements with the headers of newer GStreamers: of Ubuntu 24.04 and Debian.
 
     newer_headers.py SOURCES BUILD [SUITE...]
 
 What stands behind GST_CHECK_VERSION and CUDACONV_ANALYTICS is left out by builds with an older GStreamer, and only seen
-here. The headers come from Debian's packages, into BUILD/newer/SUITE, and nothing is installed. The compiler
-checks the sources, and makes no code. BUILD is a configured build folder. Output is in the Test Anything Protocol. A
-suite is skipped where Debian's archive cannot be reached, or where its headers need other new packages.
+here. The headers come from packages, into BUILD/newer/SUITE, and nothing is installed. The compiler checks the sources,
+and makes no code. BUILD is a configured build folder. Output is in the Test Anything Protocol. A suite is skipped where
+its archive cannot be reached, or where its headers need other new packages.
 """
 import concurrent.futures
 import glob
@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 
-SUITES = ("trixie", "sid", "experimental")
+SUITES = ("noble", "trixie", "sid", "experimental")  # GStreamer 1.24, 1.26, 1.28, 1.29 in November 2026
 PACKAGES = ("libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev", "libgstreamer-plugins-bad1.0-dev", "liborc-0.4-dev")
 AT_ONCE = 7  # sources
 
@@ -37,6 +37,23 @@ def archive():
     return next((line.split()[0] for line in lines if line and not line.endswith("-security")), None)
 
 
+def ubuntu_archive():
+    """The address of Ubuntu's archive that debootstrap uses, or None."""
+    try:
+        with open("/usr/share/debootstrap/scripts/gutsy", encoding="utf-8") as script:
+            return re.search(r"default_mirror (http://archive\S+)", script.read()).group(1)
+    except (OSError, AttributeError):
+        return None
+
+
+def sources_list(address, suite):
+    """The lines for apt. A Debian machine lacks Ubuntu's keys, but runs nothing of these packages."""
+    if suite == "noble":
+        return f"deb [trusted=yes] {address} noble main universe\n"
+    parts = ("sid", suite) if suite == "experimental" else (suite,)  # which has only what is newer than in sid
+    return "".join(f"deb {address} {part} main\n" for part in parts)
+
+
 def fetch_headers(address, suite, folder):
     """Unpacks the packages of a suite in folder/root, whose pkg-config files name that folder."""
     root = os.path.join(folder, "root")
@@ -45,8 +62,7 @@ def fetch_headers(address, suite, folder):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, "lists/partial"))
     with open(os.path.join(folder, "sources.list"), "w", encoding="ascii") as sources:
-        for part in ("sid", suite) if suite == "experimental" else (suite,):  # which has only what is newer than in sid
-            sources.write(f"deb {address} {part} main\n")
+        sources.write(sources_list(address, suite))
     apt = ["apt-get", "-q", "-o", f"Dir::Etc::SourceList={folder}/sources.list", "-o", "Dir::Etc::SourceParts=-",
            "-o", f"Dir::State::Lists={folder}/lists", "-o", f"Dir::Cache={folder}", "-o", "APT::Sandbox::User="]
     run(*apt, "update", "--error-on=any")
@@ -123,11 +139,11 @@ def check(sources, build, suite, address):
 def main():
     sources, build = map(os.path.abspath, sys.argv[1:3])
     suites = sys.argv[3:] or SUITES
-    address = archive()
     print(f"1..{len(suites)}")
     failed = 0
     for number, suite in enumerate(suites, 1):
-        why_not, errors = (("this is no Debian", []) if address is None else check(sources, build, suite, address))
+        address = ubuntu_archive() if suite == "noble" else archive()
+        why_not, errors = (("no address of its archive", []) if address is None else check(sources, build, suite, address))
         failed += bool(errors)
         print(f"{'not ok' if errors else 'ok'} {number} - the headers of {suite}" + (why_not and f" # SKIP {why_not}" or ""),
               flush=True)

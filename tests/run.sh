@@ -22,6 +22,7 @@ if [ "$(id -u)" = 0 ]; then  # optional packages, which other users need not ins
   want_module gtk+-3.0 libgtk-3-dev
   want_command Xvfb xvfb
   want_command xz xz-utils
+  want_command debootstrap debootstrap  # knows Ubuntu's archive
   install_optional
 fi
 
