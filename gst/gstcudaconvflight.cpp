@@ -85,8 +85,8 @@ void Flight::begin_flush() {
   interrupt();
 }
 
-// Waits until nothing is in flight but a frame that this thread is pushing, where a pad probe seeks or stops the
-// element. Call with lock_ held.
+// Waits until nothing is in flight but a frame that this thread is pushing, where a pad probe seeks. Call with lock_
+// held.
 void Flight::drop_frames(std::unique_lock<std::mutex> &guard) {
   const bool lands = line_.lander == std::this_thread::get_id();
   while ((lands || !task_runs_) && !line_.frames.empty()) land_first(guard);
