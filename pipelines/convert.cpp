@@ -89,10 +89,8 @@ void add_text(Converter *c, GstPad *pad) {
 
 // VP8 and VP9 have no fields: players show both at once. No encoder here keeps alpha.
 void warn_of_losses(const GstCaps *format, const GstCaps *video) {
-  GstVideoInfo info;
   // A stream that ends before its first frame has no fixed caps.
-  if (gst_caps_is_fixed(video) && gst_video_info_from_caps(&info, video) && GST_VIDEO_INFO_HAS_ALPHA(&info))
-    std::fprintf(stderr, "warning: the video has alpha, which is left out\n");
+  if (has_alpha(video)) std::fprintf(stderr, "warning: the video has alpha, which is left out\n");
   if (!is_interlaced(video) || is_format(format, kH264)) return;
   const Owned<gchar> name(gst_pb_utils_get_codec_description(format));
   std::fprintf(stderr, "warning: the video is interlaced, which %s does not keep\n", name.get());

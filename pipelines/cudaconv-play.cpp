@@ -315,7 +315,7 @@ void compare(const Options &options) {
   } else if (options.at > 0) {  // its only frame, or its first, is there already
     throw Failure("the input cannot be moved to that moment: leave --at out");
   }
-  warn_of_depth(find(runner.pipeline(), "decoded").get(), "a picture of a video has no more");
+  warn_of_rgb(find(runner.pipeline(), "decoded").get(), "a picture of a video has no more");
   const AtOnce writing;
   // Each sink holds the first frame that has reached it.
   const Owned<GstSample> picture = side_by_side(preroll_of(runner, "before").get(), preroll_of(runner, "after").get());

@@ -462,7 +462,7 @@ void hide_in_video(const Options &options) {
   }
   Runner runner(std::move(pipeline), hider.get(), options.quiet);
   runner.preroll();  // tells the duration
-  if (bare) warn_of_depth(find(runner.pipeline(), "decoded").get(), "bare RGB frames have no more");
+  if (bare) warn_of_rgb(find(runner.pipeline(), "decoded").get(), "bare RGB frames have no more");
   or_explain(counts, [&] { runner.play(); });
   runner.stop();
   if (!options.output.empty()) file.complete();

@@ -239,15 +239,25 @@ class VideoFormatInfo(ctypes.Structure):
                 ("shift", ctypes.c_uint * 4), ("depth", ctypes.c_uint * 4)]
 
 
-def depth_of(pad):
-    """The bits of a sample of video."""
+def format_of(pad):
     video = "libgstvideo-1.0.so.0"
     number_of = c_function(video, "gst_video_format_from_string", ctypes.c_char_p)
     number_of.restype = ctypes.c_int
     info_of = c_function(video, "gst_video_format_get_info", ctypes.c_int)
     info_of.restype = ctypes.POINTER(VideoFormatInfo)
     name = re.search(r"format=(?:\(string\))?(\w+)", pad.get_current_caps().to_string())
-    return info_of(number_of(name[1].encode())).contents.depth[0] if name else 8
+    return info_of(number_of(name[1].encode())).contents if name else None
+
+
+def depth_of(pad):
+    """The bits of a sample of video."""
+    info = format_of(pad)
+    return info.depth[0] if info else 8
+
+
+def has_alpha(pad):
+    info, alpha = format_of(pad), 1 << 3  # GST_VIDEO_FORMAT_FLAG_ALPHA
+    return bool(info and info.flags & alpha)
 
 
 def make_depth_teller(of, depth, why):
@@ -256,6 +266,16 @@ def make_depth_teller(of, depth, why):
         had, kept = depth(pad)
         if had > kept:
             print(f"warning: of {of} {had} bits {kept} are kept: {why}", file=sys.stderr)
+        return Gst.PadProbeReturn.REMOVE
+
+    return tell
+
+
+def make_alpha_teller(of, has, why):
+    """Makes a pad probe that tells, at the first frame, of alpha that is lost. `has`: whether that of a pad is."""
+    def tell(pad, _info):
+        if has(pad):
+            print(f"warning: the {of} has alpha, which is left out{why}", file=sys.stderr)
         return Gst.PadProbeReturn.REMOVE
 
     return tell
@@ -587,6 +607,10 @@ def make_pipeline(options, part, counts):
             why = "GStreamer keeps more only of grey without alpha"
         encoded.add_probe(Gst.PadProbeType.BUFFER,
                           make_depth_teller("the picture's", lambda pad: (bits, depth_of(pad)), why))
+        decoded = pipeline.get_by_name("decoder").get_static_pad("src")
+        why = ": the detector takes none" if options.output.lower().endswith(".png") else ": a JPEG has none"
+        encoded.add_probe(Gst.PadProbeType.BUFFER,
+                          make_alpha_teller("picture", lambda pad: has_alpha(decoded) and not has_alpha(pad), why))
     else:
         source.set_property("uri", uri)
         source.connect("pad-added", name_matrix, pipeline.get_by_name("mend"))
@@ -597,6 +621,7 @@ def make_pipeline(options, part, counts):
             why = "with --region the program in C++ keeps them" if webm else "bare RGB frames have no more"
             decoded.add_probe(Gst.PadProbeType.BUFFER,
                               make_depth_teller("the video's", lambda pad: (depth_of(pad), 8), why))
+            decoded.add_probe(Gst.PadProbeType.BUFFER, make_alpha_teller("video", has_alpha, ""))
     if options.output:
         pipeline.get_by_name("file").set_uri(Gst.filename_to_uri(part))  # takes any name, a string only UTF-8
     marked = pipeline.get_by_name("holder").get_static_pad("sink")

@@ -225,11 +225,17 @@ int depth_of(const GstCaps *video) {
   return gst_caps_is_fixed(video) && gst_video_info_from_caps(&info, video) ? GST_VIDEO_INFO_COMP_DEPTH(&info, 0) : 0;
 }
 
-void warn_of_depth(GstElement *decoded, const std::string &reason) {
+bool has_alpha(const GstCaps *video) {
+  GstVideoInfo info;
+  return gst_caps_is_fixed(video) && gst_video_info_from_caps(&info, video) && GST_VIDEO_INFO_HAS_ALPHA(&info);
+}
+
+void warn_of_rgb(GstElement *decoded, const std::string &reason) {
   const Owned<GstPad> pad(gst_element_get_static_pad(decoded, "src"));
   const Owned<GstCaps> caps(gst_pad_get_current_caps(pad.get()));
   const int depth = caps ? depth_of(caps.get()) : 0;
   if (depth > 8) std::fprintf(stderr, "warning: of the video's %d bits 8 are kept: %s\n", depth, reason.c_str());
+  if (caps && has_alpha(caps.get())) std::fprintf(stderr, "warning: the video has alpha, which is left out\n");
 }
 
 void check_display() {

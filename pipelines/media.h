@@ -90,8 +90,10 @@ void load_preset(const Filters &elements, const std::string &name);
 Owned<GstCaps> mended(GstCaps *decoded);
 // The bits of a sample of video; 0 where the caps are not fixed.
 int depth_of(const GstCaps *video);
-// Prints a line if an element gives decoded video of more than 8 bits; `reason`: why they are lost.
-void warn_of_depth(GstElement *decoded, const std::string &reason);
+// Whether frames with these caps have alpha.
+bool has_alpha(const GstCaps *video);
+// Prints what RGB of 8 bits leaves out of the decoded video that an element gives; `reason`: why bits are lost.
+void warn_of_rgb(GstElement *decoded, const std::string &reason);
 
 // Throws Failure where the option has an empty value, as `-o "$UNSET"` in a script; nullptr: it is not given.
 void check_value(const char *option, const gchar *value);

@@ -181,10 +181,14 @@ void Stills::filter(const std::string &input, const std::string &output) {
     if (runner_->frames() == before) throw Failure("there is no picture in it");
     if (report_) report_(filter_.get(), *runner_);
     report_ = nullptr;
-    const int bits = written_bits();
+    const Owned<GstCaps> decoded = caps_of("decoder", "src"), written = caps_of("encoder", "sink");
+    const int bits = written ? depth_of(written.get()) : 0;
     if (bits && bits < source.bits)
       std::fprintf(stderr, "warning: %s: of its %d bits %d are kept: %s\n", input.c_str(), source.bits, bits,
                    reason(source, is_png(output)));
+    if (decoded && written && has_alpha(decoded.get()) && !has_alpha(written.get()))
+      std::fprintf(stderr, "warning: %s has alpha, which is left out: %s\n", input.c_str(),
+                   is_png(output) ? "the detector takes none" : "a JPEG has none");
     runner_->stop();
     if (!runner_->interrupted()) file.complete();
   } catch (const Failure &e) {
@@ -216,11 +220,10 @@ void Stills::make(const std::string &line) {
   line_ = line;
 }
 
-// The bits of the encoder's input; 0: not known.
-int Stills::written_bits() {
-  const Owned<GstPad> pad(gst_element_get_static_pad(find(runner_->pipeline(), "encoder").get(), "sink"));
-  const Owned<GstCaps> caps(gst_pad_get_current_caps(pad.get()));
-  return caps ? depth_of(caps.get()) : 0;
+// The caps at a pad of an element; none where they are not known.
+Owned<GstCaps> Stills::caps_of(const char *element, const char *pad) {
+  return Owned<GstCaps>(gst_pad_get_current_caps(
+      Owned<GstPad>(gst_element_get_static_pad(find(runner_->pipeline(), element).get(), pad)).get()));
 }
 
 }  // namespace media

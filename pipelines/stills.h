@@ -39,7 +39,7 @@ class Stills {
  private:
   std::string line_for(const std::string &decoder, bool to_png) const;
   void make(const std::string &line);
-  int written_bits();
+  Owned<GstCaps> caps_of(const char *element, const char *pad);
 
   const std::string middle_;
   const SetUp set_up_;

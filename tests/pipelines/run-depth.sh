@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# More than 8 bits, HDR, chapters, attachments, timecodes and closed captions through the programs:
+# More than 8 bits, HDR, alpha, chapters, attachments, timecodes and closed captions through the programs:
 # run-depth.sh CUDACONV_PLAY CUDACONV_PRIVACY PRIVACY_IN_PYTHON
 #
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder. Tests are skipped without the
@@ -205,6 +205,26 @@ tells_of_colours() {
     "$player" -o colour-out.png colour.png mask=box3 && [ "$(bits_of_png colour-out.png)" = 8 ]
 }
 
+# ---- Alpha
+
+tells_of_alpha() { # of pictures, and of videos that become pictures or bare frames
+  launch videotestsrc num-buffers=1 ! video/x-raw,format=RGBA,width=160,height=120 ! pngenc ! filesink location=alpha.png &&
+    launch videotestsrc num-buffers=2 ! video/x-raw,format=AYUV,width=64,height=48 ! matroskamux ! filesink location=alpha.mkv &&
+    says "" "$player" -q -o alpha-out.png alpha.png mask=box3 && says "" "$privacy" --region=4,4,9,9 -o alpha-out.png alpha.png &&
+    says "alpha.png has alpha, which is left out: a JPEG has none" "$player" -q -o alpha.jpg alpha.png mask=box3 &&
+    says "the video has alpha, which is left out" "$player" -q -o alpha-out.png alpha.mkv mask=box3 &&
+    says "the video has alpha, which is left out" "$privacy" --region=4,4,9,9 -o alpha.rgb alpha.mkv
+}
+tells_of_alpha_in_python() {
+  tells_of_alpha >/dev/null 2>&1 || true # makes the files
+  says "" "$python" "$script" --region=4,4,9,9 -o alpha-out.png alpha.png &&
+    says "the picture has alpha, which is left out: a JPEG has none" "$python" "$script" --region=4,4,9,9 -o alpha.jpg alpha.png &&
+    says "the video has alpha, which is left out" "$python" "$script" --region=4,4,9,9 -o alpha.rgb alpha.mkv
+}
+tells_of_detector() { # which takes no alpha
+  says "alpha.png has alpha, which is left out: the detector takes none" "$privacy" -o alpha-out.png alpha.png
+}
+
 # ---- Chapters and attachments
 
 make_chapters() {
@@ -286,7 +306,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=I420_10LE ! vp
 [ -n "$no_ffv1" ] || make_ramp
 [ -n "$no_h265" ] || make_hdr
 
-echo "1..22"
+echo "1..25"
 expect_unless "$no_ffv1$no_vp9" "a ramp of 10 bits into .webm" keeps_ramp ramp.webm vp9
 for suffix in mkv mp4; do
   expect_unless "$no_ffv1$no_h265" "a ramp of 10 bits into .$suffix" keeps_ramp ramp-out.$suffix h265
@@ -305,6 +325,9 @@ expect_unless "$no_ffv1$no_python" "10 bits in Python" in_python
 expect_unless "$no_ffv1" "10 bits into bare frames and pictures" bare_and_pictures
 expect "16-bit grey in pictures" tells_of_pictures
 expect_unless "$(needs gdkpixbufdec)" "16-bit colour in pictures" tells_of_colours
+expect "alpha that is lost" tells_of_alpha
+expect_unless "$no_python" "in Python" tells_of_alpha_in_python
+expect_unless "$no_detector" "before a detector" tells_of_detector
 expect_unless "$no_ffmpeg$no_probe" "chapters and attachments" keeps_chapters
 expect_unless "$no_ffmpeg$no_probe$no_h264" "covers" keeps_covers
 expect_unless "$no_ffmpeg$no_h264$(needs timecodestamper h264parse mpegtsmux)" "timecodes" tells_of_timecodes
