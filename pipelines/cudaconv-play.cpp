@@ -227,9 +227,9 @@ void show(const Options &options) {
 
 void measure(const Options &options) {
   Owned<GstElement> pipeline =
-      make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue ! " +
+      make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
                     filter_line(options) + " ! fakesink sync=false");
-  g_object_set(find(pipeline.get(), "source").get(), "uri", uri_of(options.input).c_str(), nullptr);
+  set_source(pipeline.get(), options.input);
   const Owned<GstElement> filter = set_up(pipeline.get(), options);
   play(std::move(pipeline), filter.get(), options, "with decoding");
 }
@@ -296,7 +296,7 @@ void compare(const Options &options) {
       make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
                     line.substr(0, cut) + "tee name=both ! queue" + rgb + "name=before both. ! queue ! " +
                     line.substr(cut) + rgb + "name=after");
-  g_object_set(find(pipeline.get(), "source").get(), "uri", uri_of(options.input).c_str(), nullptr);
+  set_source(pipeline.get(), options.input);
   const Owned<GstElement> filter = set_up(pipeline.get(), options);
   Runner runner(std::move(pipeline), filter.get(), options.quiet);
   runner.preroll();

@@ -47,6 +47,7 @@ struct Rectangle {
 struct Marks {
   const char *type;  // of the metas
   std::vector<Rectangle> regions;
+  mutable guint width = 0, height = 0;  // of the first frame; 0 before it
 };
 
 struct Options {
@@ -129,12 +130,23 @@ Options parse_options(int &argc, char **&argv) {
 }
 
 // Marks regions on a buffer as any element upstream may do; an application with a detector of its own calls that here.
-GstPadProbeReturn mark(GstPad *, GstPadProbeInfo *info, gpointer data) {
+// The regions are of the first frame. If a broadcast changes its size, they hide the same part of the picture.
+GstPadProbeReturn mark(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
   const auto *marks = static_cast<const Marks *>(data);
+  const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+  GstVideoInfo video;
+  if (!caps || !gst_video_info_from_caps(&video, caps.get())) return GST_PAD_PROBE_OK;
+  const auto width = static_cast<guint>(video.width), height = static_cast<guint>(video.height);
+  if (!marks->width) marks->width = width, marks->height = height;
   // Metas may be added only to a writable buffer. A buffer that others hold is copied, without its pixels.
   GstBuffer *buffer = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
-  for (const Rectangle &r : marks->regions)
-    gst_buffer_add_video_region_of_interest_meta(buffer, marks->type, r.x, r.y, r.width, r.height);
+  const auto down = [](guint v, guint by, guint of) { return static_cast<guint>(guint64{v} * by / of); };
+  const auto up = [](guint v, guint by, guint of) { return static_cast<guint>((guint64{v} * by + of - 1) / of); };
+  for (const Rectangle &r : marks->regions) {
+    const guint x = down(r.x, width, marks->width), y = down(r.y, height, marks->height);
+    gst_buffer_add_video_region_of_interest_meta(buffer, marks->type, x, y, up(r.x + r.width, width, marks->width) - x,
+                                                 up(r.y + r.height, height, marks->height) - y);
+  }
   GST_PAD_PROBE_INFO_DATA(info) = buffer;
   return GST_PAD_PROBE_OK;
 }
@@ -152,7 +164,7 @@ GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *, gpointer by_hand
     post_failure(GST_ELEMENT(GST_OBJECT_PARENT(pad)), text.get());
     return GST_PAD_PROBE_DROP;
   }
-  return GST_PAD_PROBE_OK;
+  return GST_PAD_PROBE_REMOVE;  // for later frames the regions are scaled
 }
 
 // facedetect takes three bytes for each pixel of a row for the stride. Where rows are padded, as RGB is at widths that
@@ -448,7 +460,7 @@ void hide_in_video(const Options &options) {
         "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
         line_of(options) + " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
     hider = set_up(pipeline.get(), options, &counts);
-    g_object_set(find(pipeline.get(), "source").get(), "uri", uri_of(options.input).c_str(), nullptr);
+    set_source(pipeline.get(), options.input);
     g_object_set(find(pipeline.get(), "file").get(), "location", file.part().c_str(), nullptr);
   } else {
     Owned<GstElement> filter = make_bin(line_of(options));

@@ -134,10 +134,17 @@ def make_marker(kind, regions):
     add_meta = c_function("libgstvideo-1.0.so.0", "gst_buffer_add_video_region_of_interest_meta",
                           ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint] * 4)
 
-    def mark(_pad, info):
+    first = None
+
+    def mark(pad, info):
+        nonlocal first
+        now = size_of(pad)
+        first = first or now  # the regions are of the first frame: they follow a broadcast that changes its size
         info.data = make_writable(info.data)
-        for rectangle in regions:
-            add_meta(info.data, kind, *rectangle)
+        for x, y, width, height in regions:
+            left, top = x * now[0] // first[0], y * now[1] // first[1]
+            right, bottom = -(-(x + width) * now[0] // first[0]), -(-(y + height) * now[1] // first[1])
+            add_meta(info.data, kind, left, top, right - left, bottom - top)
         return Gst.PadProbeReturn.OK
 
     return mark
@@ -176,7 +183,7 @@ def make_checker(regions):
             if region[0] >= width or region[1] >= height:
                 text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"
                 return refuse(pad, text)
-        return Gst.PadProbeReturn.OK
+        return Gst.PadProbeReturn.REMOVE  # for later frames the regions are scaled
 
     return check
 
@@ -577,8 +584,8 @@ def mend_gif(_pipeline, _bin, element):
         element.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, set_times)
 
 
-def name_matrix(_source, pad, mend):
-    """Has the colorimetry of decoded frames name a matrix.
+def take_stream(_source, pad, pipeline):
+    """Takes a video stream that replaces another, and has the colorimetry of decoded frames name a matrix.
 
     Decoders name a range without one. For YUV GStreamer then forgets the range, and it garbles grey.
     """
@@ -586,7 +593,11 @@ def name_matrix(_source, pad, mend):
     found = re.search(r"colorimetry=(?:\(string\))?(\d+):0:(\d+:\d+)", caps)
     if found:
         matrix = 3 if int(re.search(r"height=(?:\(int\))?(\d+)", caps)[1]) > 576 else 4  # BT.709, or BT.601
-        mend.set_property("caps", Gst.Caps.from_string(f"video/x-raw(ANY),colorimetry={found[1]}:{matrix}:{found[2]}"))
+        pipeline.get_by_name("mend").set_property(
+            "caps", Gst.Caps.from_string(f"video/x-raw(ANY),colorimetry={found[1]}:{matrix}:{found[2]}"))
+    first = pipeline.get_by_name("decoded").get_static_pad("sink")
+    if caps.startswith("video/") and not first.is_linked():
+        pad.link(first)
 
 
 def make_pipeline(options, part, counts):
@@ -613,7 +624,7 @@ def make_pipeline(options, part, counts):
                           make_alpha_teller("picture", lambda pad: has_alpha(decoded) and not has_alpha(pad), why))
     else:
         source.set_property("uri", uri)
-        source.connect("pad-added", name_matrix, pipeline.get_by_name("mend"))
+        source.connect("pad-added", take_stream, pipeline)
         pipeline.connect("deep-element-added", mend_gif)
         if options.output:
             decoded = pipeline.get_by_name("decoded").get_static_pad("src")

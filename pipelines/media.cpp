@@ -197,6 +197,17 @@ Owned<GstElement> make_bin(const std::string &line) {
   return parsed(element, error);
 }
 
+void set_source(GstElement *pipeline, const std::string &input) {
+  const Owned<GstElement> source = find(pipeline, "source"), decoded = find(pipeline, "decoded");
+  g_object_set(source.get(), "uri", uri_of(input).c_str(), nullptr);
+  // The launch line links the first one. Another one takes its place where files are joined, for example.
+  const auto link = +[](GstElement *, GstPad *pad, gpointer queue) {
+    const Owned<GstPad> sink(gst_element_get_static_pad(GST_ELEMENT(queue), "sink"));
+    if (!gst_pad_is_linked(sink.get())) gst_pad_link(pad, sink.get());
+  };
+  g_signal_connect(source.get(), "pad-added", G_CALLBACK(link), decoded.get());  // both live with the pipeline
+}
+
 Owned<GstCaps> mended(GstCaps *caps) {
   GstVideoInfo info;
   Owned<GstCaps> result(gst_caps_copy(caps));

@@ -104,6 +104,30 @@ is_black() { [ "$(od -An -tu1 -N1 "rgb/$1")" -lt 40 ]; }
 chained() { # FILE: both parts in their order, with all sound
   converts 100 3800 4200 "$1" chain.ogv && is_black 00000 && is_black 00049 && ! is_black 00050 && ! is_black 00099
 }
+counts_both() { # parts, into nothing
+  timeout --foreground -k 1 60 "$player" -o none larger.ogv mask=box3 | tee said && grep -q " 6 frames" said
+}
+# A region of a white picture, in bare frames: it stays where it is in the picture, which becomes twice as large.
+follows_size() { # COMMAND...
+  local size
+  for size in 160x120 320x240; do
+    gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=white ! "video/x-raw,width=${size%x*},height=${size#*x},framerate=25/1" \
+      ! theoraenc ! oggmux ! filesink location="$size.ogv" </dev/null
+  done
+  cat 160x120.ogv 320x240.ogv >larger.ogv
+  rm -f larger.rgb
+  timeout --foreground -k 1 60 "$@" -o larger.rgb larger.ogv --region=40,30,51,61 mask=fill roi-grow=0 || return
+  python3 - <<'END'
+data, at = open("larger.rgb", "rb").read(), 0
+for scale in 3 * [1] + 3 * [2]:
+    for y in range(120 * scale):
+        for x in range(160 * scale):
+            hidden = 40 <= x // scale < 91 and 30 <= y // scale < 91
+            assert (data[at] == 0) if hidden else (data[at] > 200), (scale, x, y, data[at])
+            at += 3
+assert at == len(data), (at, len(data))
+END
+}
 ends_its_sound() { converts 75 1800 2200 "$1" mutes.ogv && grep -q "the input goes on without" said; }
 leaves_late_sound_out() { converts 75 0 0 "$1" sounds.ogv && grep -q "which begins after the other streams, is left out" said; }
 # Two seconds with sound: transport FILE VIDEO SOUND WIDTH HEIGHT CAPS. VIDEO and SOUND identify the streams.
@@ -346,7 +370,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..26"
+  echo "1..29"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -354,6 +378,9 @@ files() {
     [ "$suffix" = webm ] || skip=$no_ogg$no_h264
     expect_unless "$skip" "Ogg streams one after the other into .$suffix" chained "chained.$suffix"
   done
+  expect_unless "$no_ogg" "into bare frames, of another size" follows_size "$privacy"
+  expect_unless "$no_ogg" "into nothing" counts_both
+  expect_unless "$no_ogg$no_script" "in Python" follows_size "$(python_with Gst)" "$tools/../../pipelines/cudaconv-privacy.py"
   expect_unless "$no_ogg" "a second one without sound" ends_its_sound mutes.webm
   expect_unless "$no_ogg$no_h264" "a second one without sound, into H.264" ends_its_sound mutes.mp4
   expect_unless "$no_ogg" "a second one with sound" leaves_late_sound_out sounds.webm
