@@ -80,12 +80,8 @@ RoiCounts RegionFinder::counts() const {
 
 bool keeps_meta(GType api) {
   if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is only the rectangle
-  static const gchar *const kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR,
-                                      GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
-  const gchar *const *tags = gst_meta_api_type_get_tags(api);
-  for (; tags && *tags; tags++)
-    if (!g_strv_contains(kept, *tags)) return false;
-  return true;
+  const auto has_tag = [api](const gchar *tag) { return gst_meta_api_type_has_tag(api, g_quark_from_string(tag)); };
+  return !has_tag(GST_META_TAG_MEMORY_STR) && !has_tag(GST_META_TAG_MEMORY_REFERENCE_STR);
 }
 
 // Adds the regions in a part of the input's analytics metas as GstVideoRegionOfInterestMetas.

@@ -874,13 +874,13 @@ GST_END_TEST;
 // Upstream is asked for metas that downstream takes, if they are still true after the filter.
 GST_START_TEST(upstream_is_asked_for_the_metas_that_are_kept) {
   const gchar *kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_SIZE_STR, nullptr};
-  const gchar *lost[] = {GST_META_TAG_VIDEO_STR, "cudaconv-test-of-pixels", nullptr};
+  const gchar *lost[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_MEMORY_REFERENCE_STR, nullptr};
   const GstMetaInfo *of_picture = gst_meta_register_custom("cudaconv-test-picture", kept, nullptr, nullptr, nullptr);
-  const GstMetaInfo *of_pixels = gst_meta_register_custom("cudaconv-test-pixels", lost, nullptr, nullptr, nullptr);
+  const GstMetaInfo *of_memory = gst_meta_register_custom("cudaconv-test-memory", lost, nullptr, nullptr, nullptr);
   const GstVideoInfo info = video_info("NV12", 64, 48);
   const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
   Harness h("mask=gauss5");
-  for (const GstMetaInfo *meta : {of_picture, of_pixels})
+  for (const GstMetaInfo *meta : {of_picture, of_memory})
     gst_harness_add_propose_allocation_meta(h.get(), meta->api, nullptr);
   h.set_caps(info);
   const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));
@@ -888,7 +888,7 @@ GST_START_TEST(upstream_is_asked_for_the_metas_that_are_kept) {
   h.filter(random_frame(info, random).get());
   fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
   fail_unless(gst_query_find_allocation_meta(query.get(), of_picture->api, nullptr));
-  fail_if(gst_query_find_allocation_meta(query.get(), of_pixels->api, nullptr));
+  fail_if(gst_query_find_allocation_meta(query.get(), of_memory->api, nullptr));
 }
 GST_END_TEST;
 
@@ -1010,8 +1010,8 @@ guint count_metas(GstBuffer *buffer, GType api) {
 }
 
 GST_START_TEST(metas_are_kept_unless_they_are_about_the_memory) {
-  const gchar *about_memory[] = {GST_META_TAG_MEMORY_STR, nullptr}, *nothing[] = {nullptr};
-  const GstMetaInfo *kept = gst_meta_register_custom("cudaconv-test-kept", nothing, nullptr, nullptr, nullptr);
+  const gchar *about_memory[] = {GST_META_TAG_MEMORY_STR, nullptr}, *others[] = {"audio", "a-test", nullptr};
+  const GstMetaInfo *kept = gst_meta_register_custom("cudaconv-test-kept", others, nullptr, nullptr, nullptr);
   const GstMetaInfo *lost = gst_meta_register_custom("cudaconv-test-lost", about_memory, nullptr, nullptr, nullptr);
   const GstVideoInfo info = video_info("I420", 32, 18);
   const Ref<GstCaps> clock(gst_caps_from_string("timestamp/x-unix"));
