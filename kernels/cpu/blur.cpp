@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "plan/decimation.h"
-
 namespace cudaconv {
 
 namespace {

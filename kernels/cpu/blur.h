@@ -10,6 +10,7 @@
 #include "backend.h"
 #include "cpu/operation.h"
 #include "plan/area.h"
+#include "plan/decimation.h"
 
 namespace cudaconv {
 

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "plan/decimation.h"
 #include "plan/epilogue.h"
 #include "plan/fixed_point.h"
 #include "plan/masks.h"

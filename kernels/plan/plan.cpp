@@ -7,6 +7,7 @@
 #include <string>
 
 #include "error.h"
+#include "plan/decimation.h"
 #include "plan/linear_compiler.h"
 #include "plan/masks.h"
 #include "plan/messages.h"

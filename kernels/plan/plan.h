@@ -13,10 +13,11 @@
 #include "filter.h"
 #include "imageview.h"
 #include "plan/bilateral.h"
-#include "plan/decimation.h"
 #include "plan/rounding.h"
 
 namespace cudaconv {
+
+struct Decimation;
 
 enum class Op : uint8_t {
   Linear,      // the sum of mask[0] * sample

@@ -3,6 +3,7 @@
 // Reads the samples of custom_blocks.cuh from frames to shared memory, and from there to registers.
 #pragma once
 
+#include "cuda/device/async_copy.cuh"
 #include "cuda/device/mma/sums.cuh"
 
 namespace cudaconv::custom {

@@ -25,10 +25,6 @@ namespace cudaconv {
 
 constexpr int kChunk = 4;  // u8x4s that are loaded together, from as many neighbouring pixels
 
-__host__ __device__ constexpr int subtiles(int channels) {
-  return channels == 1 ? 4 : channels == 2 ? 2 : 1;
-}
-
 __host__ __device__ constexpr int round_to_chunks(int u8x4s) {
   return (u8x4s + kChunk - 1) / kChunk * kChunk;
 }

@@ -11,6 +11,11 @@ namespace cudaconv {
 
 constexpr int kVectorBytes = 16;  // the most that a thread loads or stores at once
 
+// How many pieces of a row, of so many bytes a pixel, lie side by side so that together they are words of four bytes.
+__host__ __device__ constexpr int subtiles(int pixel_bytes) {
+  return pixel_bytes == 1 ? 4 : pixel_bytes == 2 ? 2 : 1;
+}
+
 // Calls function(i, j, ...) for all i below kCount, j below the next count, and so on: nested loops, all unrolled.
 template <int kCount, int... kCounts, typename Function>
 __device__ inline void each(Function function) {

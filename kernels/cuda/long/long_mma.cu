@@ -16,6 +16,7 @@
 #include <numeric>
 
 #include "cuda/frame_launch.cuh"
+#include "plan/epilogue.h"
 
 namespace cudaconv {
 

@@ -8,6 +8,7 @@
 
 #include "cuda/frame_launch.cuh"
 #include "cuda/tile_height.h"
+#include "plan/epilogue.h"
 
 namespace cudaconv {
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "plan/epilogue.h"
+
 namespace cudaconv {
 
 namespace {

@@ -10,7 +10,6 @@
 
 #include "cuda/launch_params.h"
 #include "plan/border.h"
-#include "plan/epilogue.h"
 #include "plan/plan.h"
 
 namespace cudaconv {

@@ -6,7 +6,6 @@
 
 #include <type_traits>
 
-#include "cuda/device/u8x4_tile.cuh"
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/device/mma/matrix.cuh"
