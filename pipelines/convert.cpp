@@ -104,7 +104,7 @@ void warn_of_timecodes(Converter *c) {
   c->told_timecodes = true;
 }
 
-// What comes with a frame, and is lost.
+// Prints which metas of a frame are lost.
 GstPadProbeReturn tell_lost_metas(GstPad *, GstPadProbeInfo *info, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
   GstBuffer *const frame = GST_PAD_PROBE_INFO_BUFFER(info);

@@ -279,7 +279,7 @@ def make_depth_teller(of, depth, why):
 
 
 def make_alpha_teller(of, has, why):
-    """Makes a pad probe that tells, at the first frame, of alpha that is lost. `has`: whether that of a pad is."""
+    """Makes a pad probe that tells, at the first frame, of alpha that is lost. `has`: whether a pad loses it."""
     def tell(pad, _info):
         if has(pad):
             print(f"warning: the {of} has alpha, which is left out{why}", file=sys.stderr)

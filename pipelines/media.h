@@ -75,7 +75,7 @@ Owned<GstElement> find(GstElement *bin, const char *name);
 // to queries are corrected. A converter of decoded frames is named `entry`: it gets mended caps.
 Owned<GstElement> make_pipeline(const std::string &line);
 Owned<GstElement> make_bin(const std::string &line);
-// Sets what a pipeline reads whose launch line begins with `uridecodebin name=source ! queue name=decoded`. A video
+// Sets the input of a pipeline. Its launch line begins with `uridecodebin name=source ! queue name=decoded`. A video
 // stream that replaces another one goes on.
 void set_source(GstElement *pipeline, const std::string &input);
 // A cudaconv, and the roihold before it where there is one.

@@ -7,7 +7,7 @@
 
 namespace media {
 
-// What an MP4 or QuickTime file has that qtdemux does not give, up to 1.28 at least.
+// Parts of an MP4 or QuickTime file. qtdemux gives neither, up to 1.28 at least.
 struct Mp4Extras {
   bool chapters = false, timecodes = false;
 };
