@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
@@ -30,16 +31,23 @@ Labels labels_of(const Detected &found) {
   return found.labels ? *found.labels : Labels();
 }
 
-// Whether a roihold has this rectangle, as it is or as it attaches it for other elements. It has been scaled since
-// then, perhaps, and rounded in another way: then it counts once more.
-bool has(const RoiList &held, const DetectedRegion &region) {
-  const auto is_that = [&](const Detected &found, const Region &place) {
-    return (place == region.region || attached(place) == region.region) && type_of(found) == type_of(region);
+// A rectangle and its type.
+using Place = std::tuple<int, int, int, int, double, std::string>;
+Place place_of(const Region &r, const Detected &found) {
+  return {r.x, r.y, r.width, r.height, r.rotation, type_of(found)};
+}
+
+// The rectangles that a roihold has, as they are and as it attaches them for other elements. Where they have been
+// scaled since then, perhaps, and rounded in another way, they count once more.
+std::set<Place> places_of(const RoiList &held) {
+  std::set<Place> places;
+  const auto add = [&](const Detected &found, const Region &region) {
+    places.insert(place_of(region, found));
+    places.insert(place_of(attached(region), found));
   };
-  return std::any_of(held.region.begin(), held.region.end(),
-                     [&](const auto &found) { return is_that(found, found.region); }) ||
-         std::any_of(held.mask.begin(), held.mask.end(),
-                     [&](const auto &found) { return is_that(*found, found->mask.box); });
+  for (const auto &found : held.region) add(found, found.region);
+  for (const auto &found : held.mask) add(*found, found->mask.box);
+  return places;
 }
 
 bool has(const RoiList &held, const RoiMask &mask) {
@@ -84,8 +92,9 @@ void add_left_out(GstBuffer *buffer, const RoiList &held, const WantedLabels &wa
   RoiList all;
   add_metas(buffer, SeenMetas(buffer, nullptr), {wanted.with_background, wanted.wants, [](const Labels &) {}}, &all,
             trouble);
+  const std::set<Place> places = places_of(held);
   for (const DetectedRegion &region : all.region) {
-    if (has(held, region)) continue;
+    if (places.count(place_of(region.region, region))) continue;
     wanted.count(labels_of(region));
     list->region.push_back(region);
   }
