@@ -817,6 +817,7 @@ GST_START_TEST(rectangles_of_frames_in_cuda_memory) {
             fail_unless(device->holds(out.get()) == device_out, "the output is in the wrong memory");
             fail_unless_plain(out.get(), in.info);
             assert_filtered(in.copy.get(), out.get(), in.info, properties);
+            h.settle();  // until the element holds the frame no more
             add_marks(frame.get(), 0, 0);
             h.set("roi-meta=true");
             const Ref<GstBuffer> marked = h.filter(frame.get());
