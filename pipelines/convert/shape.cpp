@@ -134,6 +134,10 @@ GstCaps *Shape::write_as(const GstCaps *caps) {
     const Owned<gchar> text(gst_video_colorimetry_to_string(&target));
     written_.reset(gst_caps_copy(caps));
     if (text) gst_caps_set_simple(written_.get(), "colorimetry", G_TYPE_STRING, text.get(), nullptr);
+    const GstStructure *const came = fields_of(first_.get()), *const goes = fields_of(caps);
+    if (!equal(came, goes, "width") || !equal(came, goes, "height"))
+      std::fprintf(stderr, "warning: the video is scaled from %s to %s, since the file takes no smaller one\n",
+                   size_of(came).c_str(), size_of(goes).c_str());
   }
   GstVideoInfo target;
   gst_video_info_from_caps(&target, written_.get());

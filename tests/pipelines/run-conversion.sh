@@ -280,6 +280,15 @@ keeps_fast_sound() { # of which qtdemux gives each part the same time
   ffmpeg -v error -y -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i sine=r=96000:d=1 -c:v mpeg4 -c:a pcm_s16le fast.mov </dev/null &&
     converts 25 900 1100 "fast.$1" fast.mov
 }
+small() { # WIDTH HEIGHT
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! "video/x-raw,width=$1,height=$2" ! avenc_ffv1 ! matroskamux \
+    ! filesink location=small.mkv </dev/null
+}
+tells_of_least_size() { # .webm takes frames from 16x16 on
+  small 16 14 && "$player" -q -o small.webm small.mkv mask=identity 2>said && cat said &&
+    grep -q "the video is scaled from 16x14 to 16x16" said && small 16 16 &&
+    "$player" -q -o small.webm small.mkv mask=identity 2>said && cat said && ! grep "is scaled" said
+}
 names_decoder() {
   head -c 4000 "$1" >head.webm
   ! "$player" -q -o none head.webm 2>said && cat said && grep -q "no frame came through the filter: its decoder is vp8dec" said
@@ -370,7 +379,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..29"
+  echo "1..30"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -396,6 +405,7 @@ files() {
   expect_unless "$no_gif" "a GIF" plays_once
   expect_unless "$no_ffmpeg" "sound of 96 kHz into .webm" keeps_fast_sound webm
   expect_unless "$no_ffmpeg$no_h264" "into .mp4" keeps_fast_sound mp4
+  expect_unless "$(needs avenc_ffv1 avdec_ffv1)" "a video smaller than .webm takes" tells_of_least_size
   expect "a file without its end" refuses_torn_clip
   expect_unless "$no_ffmpeg$no_h264" "bare RGB with rows from top to bottom" bare_rgb
   expect_unless "$(needs avimux avidemux)" "frames that cannot be read" refuses_unread_frames
