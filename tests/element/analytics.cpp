@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "regions.h"
 #include "support.h"
@@ -762,9 +763,9 @@ GST_START_TEST(many_values_take_bounded_time) {
   std::vector<int> noise(static_cast<size_t>(s.width) * s.height);
   for (int &v : noise) v = static_cast<int>(random() & 0xffff);
   s.value = [&](int x, int y) { return noise[static_cast<size_t>(y) * s.width + x]; };
-  const gint64 begin = g_get_monotonic_time();
+  const std::clock_t begin = std::clock();  // of the processor: the machine may do other work
   check_segmentation(s, "", [](int v) { return v > 0; });
-  fail_unless(g_get_monotonic_time() - begin < 10 * G_USEC_PER_SEC);
+  fail_unless(std::clock() - begin < 10 * CLOCKS_PER_SEC);
 }
 GST_END_TEST;
 

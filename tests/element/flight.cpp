@@ -878,7 +878,8 @@ GST_START_TEST(no_more_than_two_frames_of_a_slow_filter_are_in_flight) {
   }
   auto blocked = std::make_unique<Blocked>(h);
   Pusher pusher(h);
-  for (int i = 0; i < 3000 && pusher.pushed() < 4; i++) g_usleep(1000);
+  for (int i = 0; i < 60000 && pusher.pushed() < 3; i++) g_usleep(1000);
+  g_usleep(500000);  // for a fourth
   const int pushed = pusher.pushed();
   push_event(h, gst_event_new_flush_start());
   pusher.join();

@@ -466,10 +466,10 @@ GST_START_TEST(thousands_of_regions_take_bounded_time) {
   const Ref<GstBuffer> in = frame_with(regions, random, info);
   for (const char *more : {"", " hold=1000000000", " roi-scale=0.1", " roi-grow=4"}) {
     Harness h(std::string("mask=gauss size=5 roi-meta=true") + more, info);
-    const gint64 begin = g_get_monotonic_time();
+    const std::clock_t begin = std::clock();  // of the processor: the machine may do other work
     for (int i = 0; i < 3; i++) h.filter(in.get());
-    const gint64 took = (g_get_monotonic_time() - begin) / 3;
-    fail_unless(took < 5 * G_USEC_PER_SEC, "a frame takes %" G_GINT64_FORMAT " us%s", took, more);
+    const std::clock_t took = (std::clock() - begin) / 3;
+    fail_unless(took < 5 * CLOCKS_PER_SEC, "a frame takes %ld us%s", static_cast<long>(took), more);
   }
 }
 GST_END_TEST;

@@ -772,7 +772,7 @@ void check_side_by_side(const std::vector<std::string> &properties) {
 
 namespace {
 
-constexpr GstClockTime kPatience = 30 * GST_SECOND;
+constexpr GstClockTime kPatience = 100 * GST_SECOND;
 
 }  // namespace
 
