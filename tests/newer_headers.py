@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 SUITES = ("noble", "trixie", "sid", "experimental")  # GStreamer 1.24, 1.26, 1.28, 1.29 in November 2026
+WHOLE = (SUITES[0], SUITES[-1])  # all sources of the plugin; elsewhere those that ask for a version
 PACKAGES = ("libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev", "libgstreamer-plugins-bad1.0-dev", "liborc-0.4-dev")
 AT_ONCE = 7  # sources
 
@@ -79,8 +80,9 @@ def fetch_headers(address, suite, folder):
 
 
 def compile_commands(sources, build, folder, root):
-    """Configures a build with the headers, and returns the commands for the plugin's sources and for the tests
-    that ask which metas there are."""
+    """Configures a build with the headers, and returns the commands for the plugin's sources, and for the tests that
+    ask which metas there are. What asks for nothing and compiles with the oldest and the newest headers is left out
+    between."""
     with open(os.path.join(build, "meson-info/intro-buildoptions.json"), encoding="utf-8") as file:
         options = {option["name"]: option["value"] for option in json.load(file)}
     paths = ":".join(glob.glob(root + "/usr/lib/*/pkgconfig"))
@@ -92,12 +94,13 @@ def compile_commands(sources, build, folder, root):
         commands = {os.path.relpath(os.path.join(entry["directory"], entry["file"]), sources): entry
                     for entry in json.load(file)}
     for name, entry in commands.items():
-        if name.startswith("gst/"):
+        if not name.startswith(("gst/", "tests/element/")):
+            continue
+        with open(os.path.join(sources, name), encoding="utf-8") as file:
+            text = file.read()
+        asks = "CUDACONV_ANALYTICS" in text or "GST_CHECK_VERSION" in text or "gstcudacompat.h" in text
+        if name.startswith("gst/") and (asks or os.path.basename(folder) in WHOLE) or "CUDACONV_ANALYTICS" in text:
             yield entry
-        elif name.startswith("tests/element/"):
-            with open(os.path.join(sources, name), encoding="utf-8") as text:
-                if "CUDACONV_ANALYTICS" in text.read():
-                    yield entry
 
 
 def grouped(entries):
