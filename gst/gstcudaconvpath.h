@@ -60,7 +60,7 @@ class Path {
   Flight &flight_;
   Crop crop_ = Crop::Unknown;
   Downstream downstream_;  // from the last ALLOCATION query
-  // Of the frame at hand. Its place is found once, not for each meta: the search goes through all metas.
+  // The frame at hand has these. The place is found once, not for each meta: the search goes through all metas.
   std::shared_ptr<const StreamContext> context_;
   PicturePlace place_;
 };

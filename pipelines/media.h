@@ -31,6 +31,7 @@ struct Release {
   void operator()(GstEvent *event) const { gst_event_unref(event); }
   void operator()(GstSample *sample) const { gst_sample_unref(sample); }
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
+  void operator()(GstTagList *tags) const { gst_tag_list_unref(tags); }
   void operator()(GstStructure *structure) const { gst_structure_free(structure); }
   void operator()(GMainLoop *loop) const { g_main_loop_unref(loop); }
   void operator()(GOptionContext *context) const { g_option_context_free(context); }

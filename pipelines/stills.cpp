@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "stills.h"
 
+#include <gst/tag/tag.h>
 #include <gst/video/video.h>
 
 #include <glib/gstdio.h>
@@ -106,24 +107,15 @@ bool is_animated_png(const std::string &file) {
   return found;
 }
 
-// The orientation in Exif data, 1 to 8; 1 (upright) where they have none.
-int orientation_in(const std::string &exif) {
-  const bool big = exif.compare(0, 4, "MM\0*", 4) == 0;
-  if (!big && exif.compare(0, 4, "II*\0", 4) != 0) return 1;
-  const auto number = [&](size_t at, int bytes) {
-    guint32 value = 0;
-    for (int i = 0; i < bytes && at + bytes <= exif.size(); i++)
-      value = value << 8 | static_cast<guint8>(exif[big ? at + i : at + bytes - 1 - i]);
-    return value;
-  };
-  const size_t entries = number(4, 4);
-  constexpr int kOrientation = 0x112, kEntry = 12;  // bytes: tag, type, count and value
-  for (size_t i = 0; i < number(entries, 2); i++) {
-    const size_t entry = entries + 2 + i * kEntry;
-    if (entry + kEntry > exif.size()) break;
-    if (number(entry, 2) == kOrientation) return static_cast<int>(number(entry + 8, 2));
-  }
-  return 1;
+// The video-direction of a videoflip that turns a picture with these Exif data upright; "auto" where they have none.
+const char *direction_in(const std::string &exif) {
+  const Owned<GstBuffer> data(gst_buffer_new_memdup(exif.data(), exif.size()));
+  const Owned<GstTagList> tags(gst_tag_list_from_exif_buffer_with_tiff_header(data.get()));
+  GstVideoOrientationMethod method = GST_VIDEO_ORIENTATION_IDENTITY;
+  if (!tags || !gst_video_orientation_from_tag(tags.get(), &method) || method == GST_VIDEO_ORIENTATION_IDENTITY)
+    return "auto";
+  static auto *const methods = static_cast<GEnumClass *>(g_type_class_ref(GST_TYPE_VIDEO_ORIENTATION_METHOD));
+  return g_enum_get_value(methods, method)->value_nick;
 }
 
 const char *reason(const Source &source, bool to_png) {
@@ -158,9 +150,7 @@ const char *direction_of(const std::string &file) {
       exif.erase(0, name.size());
       return exif.empty() && marker != kPixels;
     });
-  constexpr const char *kDirections[] = {"horiz", "180", "vert", "ul-lr", "90r", "ur-ll", "90l"};
-  const int orientation = orientation_in(exif);
-  return orientation >= 2 && orientation <= 8 ? kDirections[orientation - 2] : "auto";
+  return exif.empty() ? "auto" : direction_in(exif);
 }
 
 Stills::Stills(std::string filter, SetUp set_up, Report report)

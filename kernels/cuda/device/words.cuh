@@ -11,7 +11,7 @@ namespace cudaconv {
 
 constexpr int kVectorBytes = 16;  // the most that a thread loads or stores at once
 
-// How many pieces of a row, of so many bytes a pixel, lie side by side so that together they are words of four bytes.
+// The number of pieces of a row that lie side by side, so that together they are words of four bytes.
 __host__ __device__ constexpr int subtiles(int pixel_bytes) {
   return pixel_bytes == 1 ? 4 : pixel_bytes == 2 ? 2 : 1;
 }

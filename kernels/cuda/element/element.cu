@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The launchers of the kernels for structuring elements: of any form up to 31x31 (element_chords.cuh), and of centred
-// runs (element_runs.cuh). They list what every window takes, in the order in which the kernels take it.
+// runs (element_runs.cuh). They list the samples of every window in the order of the kernels.
 //
 // A chord is listed as the number of words from the tile's word above and to the left of the window, halo included.
 // Example, 3x3, rows of 96 words: the halo of one pixel is rounded up to 4, so windows begin 3 words later. The chord

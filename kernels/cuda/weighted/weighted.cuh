@@ -14,9 +14,8 @@
 // Example, a 3x3 mask of RGBA: a tile has 66 rows of 34 pixels, halo included. A pixel with red 200 and alpha 100 is
 // stored as four numbers: 20000 in slot 0 for red, two more colours, and 100 in slot 3 for alpha.
 //
-// Both take any frame. Means of pixels of four bytes have faster instances: pixels are read and written as
-// words, row sums take 32 bits, and where window sums have at most 24 bits, all is done in single precision, which is
-// exact.
+// Both take any frame. Means of pixels of four bytes have faster instances: pixels are read and written as words, and
+// row sums take 32 bits. Where window sums have at most 24 bits, single precision is exact, and all is done in it.
 #pragma once
 
 #include "cuda/device/rounded_means.cuh"
