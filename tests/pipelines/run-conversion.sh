@@ -39,6 +39,17 @@ serve() {
   port=$(cat served)
 }
 
+# Starts a test in a folder of its own: start REASON NAME [COMMAND...], where NAME is the command if there is no other.
+# A test with a REASON is skipped. After `wait`, passed NAME shows its output and succeeds if it did.
+started=()
+start() {
+  [ -z "$1" ] || return 0
+  mkdir "$2"
+  (cd "$2" && "${@:$(($# > 2 ? 3 : 2))}" && touch passed) >"$2.log" 2>&1 </dev/null &
+  started+=($!)
+}
+passed() { cat "$1.log" && [ -e "$1/passed" ]; }
+
 # ---- What is in a file
 
 demuxer_of() { case $1 in *.mp4) echo qtdemux ;; *) echo matroskademux ;; esac; }
@@ -179,8 +190,9 @@ record() {
     programs+=($!)
   done
   # A busy machine starts late.
-  for _ in {1..60}; do
-    [ "$(find . -name '*.part' -size +1k | wc -l)" -lt "${wait_for_parts:-0}" ] || break
+  for _ in {1..120}; do
+    [ "$(find . -name '*.part' -size +1k | wc -l)" -lt "${wait_for_parts:-0}" ] ||
+      { [ -n "${wait_for_text:-}" ] && ! grep -q "$wait_for_text" ./*.said; } || break
     sleep 0.5
   done
   sleep "$seconds"
@@ -209,12 +221,12 @@ camera() { # PATH PROGRAM...
   for output in camera.{mkv,webm,mp4}; do holds "$output" 12 || return; done
 }
 mute_camera() { # ten seconds later it is recorded without sound
-  record 15 INT mute.mkv -- "$player" "rtsp://127.0.0.1:$cameras/mute" && grep -q "is left out" mute.mkv.said &&
-    [ "$(coded mute.mkv video)" -ge 25 ]
+  wait_for_text="is left out" record 5 INT mute.mkv -- "$player" "rtsp://127.0.0.1:$cameras/mute" &&
+    grep -q "is left out" mute.mkv.said && [ "$(coded mute.mkv video)" -ge 25 ]
 }
 stalls() { # whatever the input does, a signal ends the file
   local output
-  with_sound snow.mkv 200 || return
+  with_sound "$scratch/snow.mkv" 200 || return
   record 4 TERM stalled.{webm,mkv,mp4} none -- "$player" "http://127.0.0.1:$stalling/snow.mkv" &&
     record 4 INT hidden.{webm,mkv,mp4} -- "$privacy" --region=9,9,20,20 "http://127.0.0.1:$stalling/snow.mkv" || return
   for output in {stalled,hidden}.{webm,mkv,mp4}; do holds "$output" 12 || return; done
@@ -246,7 +258,6 @@ EOF
     -var_stream_map "v:0,a:0 v:1,a:1 v:2,a:2" -master_pl_name master.m3u8 -hls_segment_filename "v%v_%03d.ts" v%v.m3u8 </dev/null
 }
 presentations() { # of two periods
-  make_segments || return
   local output
   for output in periods.{webm,mkv,mp4}; do converts 100 3800 4300 "$output" "http://127.0.0.1:$swinging/periods.mpd" || return; done
 }
@@ -417,7 +428,7 @@ files() {
   expect_unless "$no_ogg" "names of other formats" refuses_suffixes
 }
 network() {
-  echo "1..7"
+  echo "1..8"
   serve python3 "$tools/slow-server.py" stalls
   stalling=$port
   serve python3 "$tools/slow-server.py" swings
@@ -426,13 +437,23 @@ network() {
     serve "$python" "$tools/rtsp-server.py"
     cameras=$port
   fi
-  expect_unless "$no_adaptive" "a presentation of two periods" presentations
-  expect_unless "$no_adaptive" "a playlist of three sizes" swings
-  expect_unless "$no_http$no_h264" "an input that stalls" stalls
-  expect_unless "$no_camera" "a camera whose sound comes first" camera sound-first "$player"
-  expect_unless "$no_camera" "a camera whose video comes first" camera video-first "$player"
-  expect_unless "$no_camera" "cudaconv-privacy with a camera" camera plain "$privacy" --region=9,9,20,20
-  expect_unless "$no_camera" "a camera whose sound never comes" mute_camera
+  expect_unless "$no_adaptive" "segments of FFmpeg" make_segments
+  # At the same time, since they mostly wait.
+  start "$no_adaptive" presentations
+  start "$no_adaptive" swings
+  start "$no_http$no_h264" stalls
+  start "$no_camera" sound_first camera sound-first "$player"
+  start "$no_camera" video_first camera video-first "$player"
+  start "$no_camera" private camera plain "$privacy" --region=9,9,20,20
+  start "$no_camera" mute_camera
+  [ ${#started[@]} = 0 ] || wait "${started[@]}" || true # not for the servers
+  expect_unless "$no_adaptive" "a presentation of two periods" passed presentations
+  expect_unless "$no_adaptive" "a playlist of three sizes" passed swings
+  expect_unless "$no_http$no_h264" "an input that stalls" passed stalls
+  expect_unless "$no_camera" "a camera whose sound comes first" passed sound_first
+  expect_unless "$no_camera" "a camera whose video comes first" passed video_first
+  expect_unless "$no_camera" "cudaconv-privacy with a camera" passed private
+  expect_unless "$no_camera" "a camera whose sound never comes" passed mute_camera
 }
 "$part"
 finish
