@@ -43,6 +43,10 @@ class CudaDeviceMemory : public DeviceMemory {
   GstCudaContext *const context_;
 };
 
+GstCudaContext *new_context(int device_id) {
+  return gst_cuda_load_library() ? gst_cuda_context_new(static_cast<guint>(device_id)) : nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<DeviceMemory> DeviceMemory::of(GstElement *element) {
@@ -57,9 +61,16 @@ std::unique_ptr<DeviceMemory> DeviceMemory::of(GstElement *element) {
   return std::make_unique<CudaDeviceMemory>(found);
 }
 
+bool DeviceMemory::exists(int device_id) {
+  GstCudaContext *context = new_context(device_id);
+  if (context) gst_object_unref(context);
+  return context;
+}
+
 std::unique_ptr<DeviceMemory> DeviceMemory::create(int device_id) {
-  GstCudaContext *context = gst_cuda_load_library() ? gst_cuda_context_new(device_id) : nullptr;
-  if (!context) return nullptr;
+  GstCudaContext *context = new_context(device_id);
+  fail_unless(context != nullptr, "no CUDA context could be made on device %d; do other processes use all its memory?",
+              device_id);
   gst_cuda_memory_init_once();
   return std::make_unique<CudaDeviceMemory>(context);
 }

@@ -308,7 +308,7 @@ GST_START_TEST(elements_in_a_row_keep_frames_on_the_device) {
       {"", "cuda-device-id=1", false},
   };
   for (const auto &c : cases) {
-    if (strstr(c.second, "device-id") && !DeviceMemory::create(1)) continue;
+    if (strstr(c.second, "device-id") && !DeviceMemory::exists(1)) continue;
     Pipeline pipeline(
         "videotestsrc num-buffers=6 pattern=snow ! video/x-raw,format=NV12,width=64,height=48 ! "
         "cudaconv name=a mask=box3 cuda-device-id=0 " +
@@ -733,7 +733,7 @@ int device_of(Harness &h) {
 }
 
 GST_START_TEST(another_device_or_backend_is_taken_at_the_next_start) {
-  if (!DeviceMemory::create(1)) return;
+  if (!DeviceMemory::exists(1)) return;
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
   Harness h(new_element("mask=gauss5 cuda-device-id=0", false));
@@ -756,7 +756,7 @@ GST_START_TEST(another_device_or_backend_is_taken_at_the_next_start) {
 GST_END_TEST;
 
 GST_START_TEST(elements_on_two_devices_filter_each_others_frames) {
-  if (!DeviceMemory::create(1)) {
+  if (!DeviceMemory::exists(1)) {
     g_printerr("SKIP: no second device for elements on two devices\n");
     return;
   }

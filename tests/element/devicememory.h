@@ -14,7 +14,10 @@ class DeviceMemory {
  public:
   // Memory in the context of the element, which is in READY or above.
   static std::unique_ptr<DeviceMemory> of(GstElement *element);
-  // Memory in a new context; nullptr if the device does not exist.
+  // Whether a context can be made on the device.
+  static bool exists(int device_id);
+  // Memory in a new context. Fails the test if none can be made, as where other processes use all of the device's
+  // memory.
   static std::unique_ptr<DeviceMemory> create(int device_id = 0);
   virtual ~DeviceMemory() = default;
 

@@ -430,8 +430,12 @@ std::unique_ptr<DeviceMemory> DeviceMemory::of(GstElement *element) {
   return std::make_unique<StandinDeviceMemory>(number_of(context));
 }
 
+bool DeviceMemory::exists(int device_id) {
+  return device_id < cuda_device_count();
+}
+
 std::unique_ptr<DeviceMemory> DeviceMemory::create(int device_id) {
-  if (device_id >= cuda_device_count()) return nullptr;
+  fail_unless(exists(device_id), "there is no device %d", device_id);
   return std::make_unique<StandinDeviceMemory>(contexts.make(device_id));
 }
 
