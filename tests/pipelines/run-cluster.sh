@@ -8,6 +8,8 @@
 set -euo pipefail
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=tests/pipelines/clips.sh
+. "$(dirname "$0")/clips.sh"
 
 skip() { echo "1..0 # SKIP $1"; exit; }
 
@@ -117,6 +119,13 @@ of_clip_with_sound() { # which is left out
     audiotestsrc num-buffers=180 ! vorbisenc ! queue ! m. </dev/null
   timeout 60 "$filter_video" --wait --tasks=2 sound.mkv silent.mkv "${filter[@]}" && same_frames silent.mkv
 }
+turns_upright() { # a clip by a camera that was turned
+  make_turned_clip
+  timeout 60 "$filter_video" --wait --tasks=2 turned.mov upright.mkv mask=identity || return
+  decode upright.mkv upright.raw videoconvert ! video/x-raw,format=GRAY8
+  decode turned.mov turned.raw videoflip video-direction=90r ! videoconvert ! video/x-raw,format=GRAY8
+  [ "$(stat -c %s upright.raw)" = $((3 * 160 * 120)) ] && cmp upright.raw turned.raw
+}
 same_times() {
   local file
   for file in by-1.mkv by-4.mkv; do
@@ -165,11 +174,12 @@ if ! start_cluster >log 2>&1; then
 fi
 make_clip
 filter_here
-echo "1..9"
+echo "1..10"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
 expect "a clip with sound" of_clip_with_sound
+expect "a clip that is turned" turns_upright
 expect "with a killed task and a cancelled one, the bytes are the same" survives
 expect "a part that always fails" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
 expect "an unknown property" refuses "msk=box" none.mkv msk=box
