@@ -33,7 +33,6 @@ struct Converter {
   std::unique_ptr<Branches> branches;
   bool told_light = false, told_depth = false, told_timecodes = false, told_captions = false;
   std::atomic<bool> told_chapters{false}, told_attachments{false}, told_cover{false};
-  std::atomic<bool> source_complete{true};  // the source element has all of its pads
 };
 constexpr char kConverter[] = "converter";  // where the pipeline keeps it
 
@@ -337,24 +336,8 @@ void on_pad_removed(GstElement *, GstPad *pad, gpointer converter) {
   static_cast<Converter *>(converter)->branches->leave(pad);
 }
 
-// A source such as rtspsrc gets pads for its streams one after the other, and uridecodebin a decoder for each: it tells
-// that it has no more pads also where the next stream has not come.
-void on_source_setup(GstElement *, GstElement *source, gpointer converter) {
+void on_complete(gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
-  bool later = false;
-  for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(source)); pads; pads = pads->next) {
-    auto *pad = GST_PAD_TEMPLATE(pads->data);
-    later |= GST_PAD_TEMPLATE_DIRECTION(pad) == GST_PAD_SRC && GST_PAD_TEMPLATE_PRESENCE(pad) == GST_PAD_SOMETIMES;
-  }
-  if (!later) return;
-  c->source_complete = false;
-  const auto complete = +[](GstElement *, gpointer to) { static_cast<Converter *>(to)->source_complete = true; };
-  g_signal_connect(source, "no-more-pads", G_CALLBACK(complete), c);  // before uridecodebin is told
-}
-
-void on_no_more_pads(GstElement *, gpointer converter) {
-  auto *c = static_cast<Converter *>(converter);
-  if (!c->source_complete) return;
   if (c->filter)  // the error of decoders that are missing: Runner knows whether there are any
     post_failure(c->pipeline, "there is no decoder for its video", GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
   c->branches->complete();
@@ -443,11 +426,10 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   const Owned<GstCaps> caps(gst_caps_from_string(kFinal));
   g_object_set(source, "uri", uri_of(input).c_str(), "caps", caps.get(), nullptr);
   g_object_set(file, "location", part.c_str(), nullptr);
-  g_signal_connect(source, "source-setup", G_CALLBACK(on_source_setup), c.get());
   g_signal_connect(source, "autoplug-continue", G_CALLBACK(on_autoplug_continue), c.get());
   g_signal_connect(source, "pad-added", G_CALLBACK(on_pad_added), c.get());
   g_signal_connect(source, "pad-removed", G_CALLBACK(on_pad_removed), c.get());
-  g_signal_connect(source, "no-more-pads", G_CALLBACK(on_no_more_pads), c.get());
+  watch_streams(source, on_complete, c.get());
   g_signal_connect(source, "drained", G_CALLBACK(on_drained), c.get());
   g_object_set_data_full(G_OBJECT(pipeline.get()), kConverter, c.release(),
                          [](gpointer data) { delete static_cast<Converter *>(data); });

@@ -226,10 +226,8 @@ void show(const Options &options) {
 }
 
 void measure(const Options &options) {
-  Owned<GstElement> pipeline =
-      make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
-                    filter_line(options) + " ! fakesink sync=false");
-  set_source(pipeline.get(), options.input);
+  Owned<GstElement> pipeline = make_pipeline("queue name=decoded ! " + filter_line(options) + " ! fakesink sync=false");
+  add_source(pipeline.get(), options.input);
   const Owned<GstElement> filter = set_up(pipeline.get(), options);
   play(std::move(pipeline), filter.get(), options, "with decoding");
 }
@@ -293,10 +291,9 @@ void compare(const Options &options) {
   const std::string line = filter_line(options), rgb = " ! videoconvert ! video/x-raw,format=RGB ! appsink sync=false ";
   const size_t cut = line.rfind("cudaconv ");
   Owned<GstElement> pipeline =
-      make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
-                    line.substr(0, cut) + "tee name=both ! queue" + rgb + "name=before both. ! queue ! " +
-                    line.substr(cut) + rgb + "name=after");
-  set_source(pipeline.get(), options.input);
+      make_pipeline("queue name=decoded ! " + line.substr(0, cut) + "tee name=both ! queue" + rgb +
+                    "name=before both. ! queue ! " + line.substr(cut) + rgb + "name=after");
+  add_source(pipeline.get(), options.input);
   const Owned<GstElement> filter = set_up(pipeline.get(), options);
   Runner runner(std::move(pipeline), filter.get(), options.quiet);
   runner.preroll();

@@ -456,11 +456,10 @@ void hide_in_video(const Options &options) {
   Owned<GstElement> pipeline, hider;
   if (bare) {
     warn_of_animation(path_of(options.input));
-    pipeline = make_pipeline(
-        "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! " +
-        line_of(options) + " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
+    pipeline = make_pipeline("queue name=decoded ! " + line_of(options) +
+                             " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
     hider = set_up(pipeline.get(), options, &counts);
-    set_source(pipeline.get(), options.input);
+    add_source(pipeline.get(), options.input);
     g_object_set(find(pipeline.get(), "file").get(), "location", file.part().c_str(), nullptr);
   } else {
     Owned<GstElement> filter = make_bin(line_of(options));

@@ -516,9 +516,7 @@ def check_settings(options):
 def line_of(options, decoder):
     """The launch line. `decoder`: of a picture; none for a video."""
     line = f"filesrc name=source ! {decoder} ! " if decoder else (
-        "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue name=decoded ! ")
-    if not decoder:
-        line += "capssetter name=mend caps=video/x-raw(ANY) ! "
+        "uridecodebin name=source queue name=decoded ! capssetter name=mend caps=video/x-raw(ANY) ! ")
     line += f"videoconvert ! videoflip video-direction={direction_of(options.file)} ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
@@ -584,20 +582,45 @@ def mend_gif(_pipeline, _bin, element):
         element.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, set_times)
 
 
+def decodes(_source, _pad, caps):
+    """Whether to decode a stream further: sound would be decoded in vain. A demuxer may find video in it."""
+    if not caps.to_string().startswith("audio/"):
+        return True
+    demuxers = Gst.ElementFactory.list_get_elements(Gst.ELEMENT_FACTORY_TYPE_DEMUXER, Gst.Rank.MARGINAL)
+    return bool(Gst.ElementFactory.list_filter(demuxers, caps, Gst.PadDirection.SINK, False))
+
+
 def take_stream(_source, pad, pipeline):
-    """Takes a video stream that replaces another, and has the colorimetry of decoded frames name a matrix.
+    """Takes a video stream, also one that replaces another, and has the colorimetry of its frames name a matrix.
 
     Decoders name a range without one. For YUV GStreamer then forgets the range, and it garbles grey.
     """
-    caps = (pad.get_current_caps() or Gst.Caps()).to_string()
+    caps = (pad.get_current_caps() or pad.query_caps()).to_string()
+    if not caps.startswith("video/x-raw"):
+        pad.add_probe(Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: Gst.PadProbeReturn.DROP)
+        return
     found = re.search(r"colorimetry=(?:\(string\))?(\d+):0:(\d+:\d+)", caps)
     if found:
         matrix = 3 if int(re.search(r"height=(?:\(int\))?(\d+)", caps)[1]) > 576 else 4  # BT.709, or BT.601
         pipeline.get_by_name("mend").set_property(
             "caps", Gst.Caps.from_string(f"video/x-raw(ANY),colorimetry={found[1]}:{matrix}:{found[2]}"))
     first = pipeline.get_by_name("decoded").get_static_pad("sink")
-    if caps.startswith("video/") and not first.is_linked():
+    if not first.is_linked():
         pad.link(first)
+
+
+def check_video(source, pipeline):
+    """A part of the file has no more streams."""
+    first = pipeline.get_by_name("decoded").get_static_pad("sink")
+    if first.is_linked():
+        return
+    if first.has_current_caps():
+        print("warning: the input goes on without the video", file=sys.stderr)
+        threading.Thread(target=first.send_event, args=(Gst.Event.new_eos(),), daemon=True).start()
+        return
+    error = GLib.Error.new_literal(Gst.CoreError.quark(), "there is no decoder for its video",
+                                   Gst.CoreError.MISSING_PLUGIN)
+    source.post_message(Gst.Message.new_error(source, error, ""))
 
 
 def make_pipeline(options, part, counts):
@@ -624,7 +647,10 @@ def make_pipeline(options, part, counts):
                           make_alpha_teller("picture", lambda pad: has_alpha(decoded) and not has_alpha(pad), why))
     else:
         source.set_property("uri", uri)
+        # All streams, also those that are dropped: between parts of its input decodebin waits for the end of each one.
+        source.connect("autoplug-continue", decodes)
         source.connect("pad-added", take_stream, pipeline)
+        source.connect("no-more-pads", check_video, pipeline)
         pipeline.connect("deep-element-added", mend_gif)
         if options.output:
             decoded = pipeline.get_by_name("decoded").get_static_pad("src")

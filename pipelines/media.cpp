@@ -197,15 +197,89 @@ Owned<GstElement> make_bin(const std::string &line) {
   return parsed(element, error);
 }
 
-void set_source(GstElement *pipeline, const std::string &input) {
-  const Owned<GstElement> source = find(pipeline, "source"), decoded = find(pipeline, "decoded");
-  g_object_set(source.get(), "uri", uri_of(input).c_str(), nullptr);
-  // The launch line links the first one. Another one takes its place where files are joined, for example.
-  const auto link = +[](GstElement *, GstPad *pad, gpointer queue) {
-    const Owned<GstPad> sink(gst_element_get_static_pad(GST_ELEMENT(queue), "sink"));
-    if (!gst_pad_is_linked(sink.get())) gst_pad_link(pad, sink.get());
+void watch_streams(GstElement *uridecodebin, void (*tell)(gpointer), gpointer data) {
+  struct Watch {
+    void (*tell)(gpointer);
+    gpointer data;
+    std::atomic<bool> complete{true};  // the source element has all of its pads
   };
-  g_signal_connect(source.get(), "pad-added", G_CALLBACK(link), decoded.get());  // both live with the pipeline
+  auto *const watch = new Watch{tell, data};
+  // A source such as rtspsrc gets pads for its streams one after the other, and uridecodebin a decoder for each: it
+  // tells that it has no more pads also where the next stream has not come.
+  const auto wait_for = +[](GstElement *, GstElement *source, gpointer of) {
+    bool later = false;
+    for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(source)); pads;
+         pads = pads->next) {
+      auto *pad = GST_PAD_TEMPLATE(pads->data);
+      later |= GST_PAD_TEMPLATE_DIRECTION(pad) == GST_PAD_SRC && GST_PAD_TEMPLATE_PRESENCE(pad) == GST_PAD_SOMETIMES;
+    }
+    if (!later) return;
+    static_cast<Watch *>(of)->complete = false;
+    const auto complete = +[](GstElement *, gpointer of) { static_cast<Watch *>(of)->complete = true; };
+    g_signal_connect(source, "no-more-pads", G_CALLBACK(complete), of);  // before uridecodebin is told
+  };
+  const auto pass_on = +[](GstElement *, gpointer of) {
+    const auto *const self = static_cast<Watch *>(of);
+    if (self->complete) self->tell(self->data);
+  };
+  g_signal_connect(uridecodebin, "source-setup", G_CALLBACK(wait_for), watch);
+  g_signal_connect_data(
+      uridecodebin, "no-more-pads", G_CALLBACK(pass_on), watch,
+      [](gpointer of, GClosure *) { delete static_cast<Watch *>(of); }, GConnectFlags(0));
+}
+
+namespace {
+
+// Whether to decode a stream further: sound would be decoded in vain. A demuxer may find video in it.
+gboolean decodes(GstElement *, GstPad *, GstCaps *caps, gpointer) {
+  if (!g_str_has_prefix(gst_structure_get_name(gst_caps_get_structure(caps, 0)), "audio/")) return TRUE;
+  GList *all = gst_element_factory_list_get_elements(GST_ELEMENT_FACTORY_TYPE_DEMUXER, GST_RANK_MARGINAL);
+  GList *able = gst_element_factory_list_filter(all, caps, GST_PAD_SINK, FALSE);
+  const bool taken_apart = able != nullptr;
+  for (GList *list : {all, able}) gst_plugin_feature_list_free(list);
+  return taken_apart;
+}
+
+// Links the video. Where files are joined, for example, another stream takes its place.
+void take_stream(GstElement *, GstPad *pad, gpointer decoded) {
+  const Owned<GstPad> sink(gst_element_get_static_pad(GST_ELEMENT(decoded), "sink"));
+  Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+  if (!caps) caps.reset(gst_pad_query_caps(pad, nullptr));
+  const bool video = !gst_caps_is_empty(caps.get()) && !gst_caps_is_any(caps.get()) &&
+                     gst_structure_has_name(gst_caps_get_structure(caps.get(), 0), "video/x-raw");
+  const auto drop = +[](GstPad *, GstPadProbeInfo *, gpointer) { return GST_PAD_PROBE_DROP; };
+  if (!video)
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_DATA_DOWNSTREAM, drop, nullptr, nullptr);
+  else if (!gst_pad_is_linked(sink.get()))
+    gst_pad_link(pad, sink.get());
+}
+
+// A part of the input has no more streams.
+void check_video(gpointer decoded) {
+  auto *const queue = GST_ELEMENT(decoded);
+  const Owned<GstPad> sink(gst_element_get_static_pad(queue, "sink"));
+  if (gst_pad_is_linked(sink.get())) return;
+  if (!Owned<GstCaps>(gst_pad_get_current_caps(sink.get())))  // the error of decoders that are missing: see Runner
+    return post_failure(GST_ELEMENT(GST_OBJECT_PARENT(queue)), "there is no decoder for its video", GST_CORE_ERROR,
+                        GST_CORE_ERROR_MISSING_PLUGIN);
+  std::fprintf(stderr, "warning: the input goes on without the video\n");
+  gst_element_call_async(
+      queue, [](GstElement *, gpointer to) { gst_pad_send_event(GST_PAD(to), gst_event_new_eos()); },
+      gst_object_ref(sink.get()), gst_object_unref);
+}
+
+}  // namespace
+
+void add_source(GstElement *pipeline, const std::string &input) {
+  const Owned<GstElement> decoded = find(pipeline, "decoded");
+  GstElement *const source = gst_element_factory_make("uridecodebin", nullptr);
+  if (!source) throw Failure("there is no element uridecodebin");
+  // All streams, also those that are dropped: between parts of its input decodebin waits for the end of each one.
+  g_object_set(source, "uri", uri_of(input).c_str(), nullptr);
+  gst_bin_add(GST_BIN(pipeline), source);
+  g_signal_connect(source, "autoplug-continue", G_CALLBACK(decodes), nullptr);
+  g_signal_connect(source, "pad-added", G_CALLBACK(take_stream), decoded.get());  // both live with the pipeline
+  watch_streams(source, check_video, decoded.get());
 }
 
 Owned<GstCaps> mended(GstCaps *caps) {

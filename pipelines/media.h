@@ -76,9 +76,11 @@ Owned<GstElement> find(GstElement *bin, const char *name);
 // to queries are corrected. A converter of decoded frames is named `entry`: it gets mended caps.
 Owned<GstElement> make_pipeline(const std::string &line);
 Owned<GstElement> make_bin(const std::string &line);
-// Sets the input of a pipeline. Its launch line begins with `uridecodebin name=source ! queue name=decoded`. A video
-// stream that replaces another one goes on.
-void set_source(GstElement *pipeline, const std::string &input);
+// Calls `tell` with the data when a uridecodebin has all streams of its input, or of the next part of its input.
+void watch_streams(GstElement *uridecodebin, void (*tell)(gpointer), gpointer data);
+// Sends the video of an input into the queue named `decoded` that begins a pipeline. If files are joined, the video of
+// the next one goes on.
+void add_source(GstElement *pipeline, const std::string &input);
 // A cudaconv, and the roihold before it where there is one.
 using Filters = std::vector<GstElement *>;
 // Sets a property of the first element that has it, as a launch line does; `setting` is "name=value". Throws Failure

@@ -115,15 +115,29 @@ is_black() { [ "$(od -An -tu1 -N1 "rgb/$1")" -lt 40 ]; }
 chained() { # FILE: both parts in their order, with all sound
   converts 100 3800 4200 "$1" chain.ogv && is_black 00000 && is_black 00049 && ! is_black 00050 && ! is_black 00099
 }
-counts_both() { # parts, into nothing
-  timeout --foreground -k 1 60 "$player" -o none larger.ogv mask=box3 | tee said && grep -q " 6 frames" said
+counts() { # FRAMES FILE: into nothing
+  timeout --foreground -k 1 60 "$player" -o none "$2" mask=box3 >said 2>&1 || { cat said && return 1; }
+  cat said
+  grep -q " $1 frames" said
+}
+counts_both() { # parts, with sound and without
+  mute_ogg mute2.ogv
+  cat mute.ogv mute2.ogv >silence.ogv
+  counts 6 larger.ogv && counts 50 silence.ogv
+}
+ends_with_video() { # where the second part has only sound
+  gst-launch-1.0 -q audiotestsrc num-buffers=43 ! vorbisenc ! oggmux ! filesink location=sound.ogg </dev/null
+  cat ball.ogv sound.ogg >blind.ogv
+  counts 50 blind.ogv && grep -q "the input goes on without the video" said || return
+  ! "$player" -q -o none sound.ogg 2>said && cat said && grep -q "there is no video in it" said
 }
 # A region of a white picture, in bare frames: it stays where it is in the picture, which becomes twice as large.
 follows_size() { # COMMAND...
   local size
   for size in 160x120 320x240; do
-    gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=white ! "video/x-raw,width=${size%x*},height=${size#*x},framerate=25/1" \
-      ! theoraenc ! oggmux ! filesink location="$size.ogv" </dev/null
+    gst-launch-1.0 -q oggmux name=m ! filesink location="$size.ogv" videotestsrc num-buffers=3 pattern=white \
+      ! "video/x-raw,width=${size%x*},height=${size#*x},framerate=25/1" ! theoraenc ! queue ! m. \
+      audiotestsrc num-buffers=6 samplesperbuffer=882 ! audio/x-raw,rate=44100 ! vorbisenc ! queue ! m. </dev/null
   done
   cat 160x120.ogv 320x240.ogv >larger.ogv
   rm -f larger.rgb
@@ -260,6 +274,7 @@ EOF
 presentations() { # of two periods
   local output
   for output in periods.{webm,mkv,mp4}; do converts 100 3800 4300 "$output" "http://127.0.0.1:$swinging/periods.mpd" || return; done
+  counts 100 "http://127.0.0.1:$swinging/periods.mpd"
 }
 swings() { # among the sizes of a master playlist
   converts 300 11800 12500 swings.mp4 "http://127.0.0.1:$swinging/master.m3u8" &&
@@ -390,7 +405,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..30"
+  echo "1..31"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -400,6 +415,7 @@ files() {
   done
   expect_unless "$no_ogg" "into bare frames, of another size" follows_size "$privacy"
   expect_unless "$no_ogg" "into nothing" counts_both
+  expect_unless "$no_ogg" "a second one without video" ends_with_video
   expect_unless "$no_ogg$no_script" "in Python" follows_size "$(python_with Gst)" "$tools/../../pipelines/cudaconv-privacy.py"
   expect_unless "$no_ogg" "a second one without sound" ends_its_sound mutes.webm
   expect_unless "$no_ogg$no_h264" "a second one without sound, into H.264" ends_its_sound mutes.mp4
