@@ -582,6 +582,40 @@ def mend_gif(_pipeline, _bin, element):
         element.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, set_times)
 
 
+def mend_range(_pipeline, _bin, element):
+    """qtdemux before GStreamer 1.26 says limited range of full range too, which cameras and phones write.
+
+    The parsers of H.264 and H.265 find the range in the stream, but believe the demuxer: its colours are hidden from
+    them, and come back where the stream names none.
+    """
+    factory, said = element.get_factory(), ""
+    if Gst.version() >= (1, 26) or not factory or factory.get_name() not in ("h264parse", "h265parse"):
+        return
+
+    def caps_in(info):
+        event = info.get_event()
+        return event.parse_caps().to_string() if event.type == Gst.EventType.CAPS else ""
+
+    def hide(pad, info):
+        nonlocal said
+        found = re.search(r", colorimetry=\(string\)(bt\w+|2:[\d:]+)", caps_in(info))  # of limited range
+        if not found:
+            return Gst.PadProbeReturn.OK
+        said = found[0]
+        pad.send_event(Gst.Event.new_caps(Gst.Caps.from_string(caps_in(info).replace(said, ""))))
+        return Gst.PadProbeReturn.DROP
+
+    def show(pad, info):
+        text = caps_in(info)
+        if not text or not said or "colorimetry=" in text:
+            return Gst.PadProbeReturn.OK
+        pad.push_event(Gst.Event.new_caps(Gst.Caps.from_string(text + said)))
+        return Gst.PadProbeReturn.DROP
+
+    element.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, hide)
+    element.get_static_pad("src").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, show)
+
+
 def decodes(_source, _pad, caps):
     """Whether to decode a stream further: sound would be decoded in vain. A demuxer may find video in it."""
     if not caps.to_string().startswith("audio/"):
@@ -652,6 +686,7 @@ def make_pipeline(options, part, counts):
         source.connect("pad-added", take_stream, pipeline)
         source.connect("no-more-pads", check_video, pipeline)
         pipeline.connect("deep-element-added", mend_gif)
+        pipeline.connect("deep-element-added", mend_range)
         if options.output:
             decoded = pipeline.get_by_name("decoded").get_static_pad("src")
             webm = options.output.lower().endswith(".webm")

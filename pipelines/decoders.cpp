@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "decoders.h"
 
+#include <gst/video/video.h>
+
 #include <string>
 
 #include "media.h"
@@ -84,6 +86,54 @@ struct Times {
   }
 };
 
+// qtdemux before GStreamer 1.26 says limited range of full range too, which cameras and phones write. The parsers of
+// H.264 and H.265 find the range in the stream, but believe the demuxer: its colours are hidden from them, and come
+// back where the stream names none.
+struct Colorimetry {
+  GstVideoColorimetry said = {};
+
+  static GstStructure *of(GstEvent *event) {
+    GstCaps *caps;
+    gst_event_parse_caps(event, &caps);
+    return gst_caps_get_structure(caps, 0);
+  }
+  static bool read(GstEvent *event, GstVideoColorimetry *colors) {
+    const gchar *const text = gst_structure_get_string(of(event), "colorimetry");
+    return text && gst_video_colorimetry_from_string(colors, text);
+  }
+  // Nothing: without the field.
+  static void write(GstPadProbeInfo *info, const GstVideoColorimetry *colors) {
+    GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
+    GstStructure *const fields = gst_structure_copy(of(event));
+    const Owned<gchar> text(colors ? gst_video_colorimetry_to_string(colors) : nullptr);
+    if (text)
+      gst_structure_set(fields, "colorimetry", G_TYPE_STRING, text.get(), nullptr);
+    else
+      gst_structure_remove_field(fields, "colorimetry");
+    const Owned<GstCaps> caps(gst_caps_new_full(fields, nullptr));
+    GST_PAD_PROBE_INFO_DATA(info) = gst_event_new_caps(caps.get());
+    gst_event_unref(event);
+  }
+  static GstPadProbeReturn hide(GstPad *, GstPadProbeInfo *info, gpointer colors) {
+    auto *self = static_cast<Colorimetry *>(colors);
+    if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+    self->said = {};
+    const bool known = read(GST_PAD_PROBE_INFO_EVENT(info), &self->said);
+    if (known && self->said.range == GST_VIDEO_COLOR_RANGE_16_235) write(info, nullptr);
+    return GST_PAD_PROBE_OK;
+  }
+  static GstPadProbeReturn show(GstPad *, GstPadProbeInfo *info, gpointer colors) {
+    GstVideoColorimetry found = {}, both = static_cast<const Colorimetry *>(colors)->said;
+    GstEvent *const event = GST_PAD_PROBE_INFO_EVENT(info);
+    if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS || !both.range) return GST_PAD_PROBE_OK;
+    read(event, &found);
+    if (found.matrix != GST_VIDEO_COLOR_MATRIX_UNKNOWN) return GST_PAD_PROBE_OK;
+    if (found.range) both.range = found.range;
+    write(info, &both);
+    return GST_PAD_PROBE_OK;
+  }
+};
+
 bool is_made_by(gpointer element, const char *name) {
   GstElementFactory *const factory = gst_element_get_factory(GST_ELEMENT(element));
   return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
@@ -135,6 +185,19 @@ void mend_gif(GstElement *element) {
     gst_pad_add_probe(sink.get(),
                       GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BLOCK),
                       end_after_end, new int(0), [](gpointer reads) { delete static_cast<int *>(reads); });
+}
+
+void mend_range(GstElement *element) {
+  guint major, minor, micro, nano;
+  gst_version(&major, &minor, &micro, &nano);
+  const bool mended = major > 1 || minor >= 26;
+  if (mended || !(is_made_by(element, "h264parse") || is_made_by(element, "h265parse"))) return;
+  auto *const colors = new Colorimetry;
+  gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(),
+                    GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, Colorimetry::hide, colors, nullptr);
+  gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "src")).get(),
+                    GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, Colorimetry::show, colors,
+                    [](gpointer data) { delete static_cast<Colorimetry *>(data); });
 }
 
 void keep_errors(GstBin *bin, GstElement *element) {
