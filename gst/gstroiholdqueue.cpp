@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "gstroiholdmeta.h"
@@ -401,6 +402,9 @@ void HoldQueue::send_frame(std::unique_lock<std::mutex> &guard, Item &item) {
     } else {
       GstBuffer *const frame = gst_buffer_make_writable(item.frame.release());
       item.frame.reset(frame);
+      if (!frame)
+        throw std::runtime_error(
+            "Regions cannot be attached to a frame that another element holds, too: its memory could not be copied.");
       if (discont) GST_BUFFER_FLAG_SET(frame, GST_BUFFER_FLAG_DISCONT);
       regions = moved(std::move(regions), in_stream.place.corner - in_stream.origin);
       add_roi_metas(frame, regions, in_stream.own.region.size(), in_stream.own.mask.size(), in_stream.place.frame);

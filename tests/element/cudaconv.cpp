@@ -1894,34 +1894,11 @@ GST_START_TEST(no_memory_is_an_error_message) {
 }
 GST_END_TEST;
 
-// An allocator whose memory cannot be mapped.
-struct Unmappable {
-  GstAllocator parent;
-};
-struct UnmappableClass {
-  GstAllocatorClass parent_class;
-};
-G_DEFINE_TYPE(Unmappable, unmappable, GST_TYPE_ALLOCATOR)
-void unmappable_class_init(UnmappableClass *klass) {
-  GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) { g_free(memory); };
-}
-void unmappable_init(Unmappable *self) {
-  GST_ALLOCATOR_CAST(self)->mem_type = "unmappable";
-  GST_ALLOCATOR_CAST(self)->mem_map = [](GstMemory *, gsize, GstMapFlags) -> gpointer { return nullptr; };
-  GST_ALLOCATOR_CAST(self)->mem_unmap = [](GstMemory *) {};
-}
-
 GST_START_TEST(a_buffer_that_cannot_be_mapped_is_an_error) {
   const GstVideoInfo info = video_info("I420", 32, 18);
-  const Ref<GstAllocator> allocator(
-      static_cast<GstAllocator *>(gst_object_ref_sink(g_object_new(unmappable_get_type(), nullptr))));
-  const gsize size = GST_VIDEO_INFO_SIZE(&info);
   for (bool with_meta : {false, true}) {
     Harness h("", info);
-    GstMemory *memory = g_new0(GstMemory, 1);
-    gst_memory_init(memory, GST_MEMORY_FLAG_NO_SHARE, allocator.get(), nullptr, size, 0, 0, size);
-    const Ref<GstBuffer> in(gst_buffer_new());
-    gst_buffer_append_memory(in.get(), memory);
+    const Ref<GstBuffer> in = unmappable_buffer(GST_VIDEO_INFO_SIZE(&info));
     if (with_meta) gst_buffer_add_video_meta(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_I420, 32, 18);
     check_refused(h, in.get());
   }

@@ -626,6 +626,31 @@ GST_START_TEST(calls_that_overlap_are_not_mixed) {
 }
 GST_END_TEST;
 
+// A frame that another element holds cannot leave with metas of its own where its memory cannot be copied.
+GST_START_TEST(a_shared_frame_that_cannot_be_copied_is_an_error) {
+  for (const char *properties : {"", "unmarked=mark", "lookahead=40000000"}) {
+    Alone h(properties);
+    const Ref<GstBuffer> frame = unmappable_buffer(48 * 32);
+    add_roi(frame.get(), "face", 8, 8, 16, 12);
+    GST_BUFFER_PTS(frame.get()) = 0;
+    GstFlowReturn flow = h.push(frame.get());
+    for (int i = 1; i < 3 && flow == GST_FLOW_OK; i++) flow = gst_harness_push(h.get(), frame_at(i, {}).release());
+    fail_unless_equals_int(flow, GST_FLOW_ERROR);
+    h.take_one(GST_MESSAGE_ERROR);
+    fail_unless_equals_int(gst_harness_push(h.get(), frame_at(3, {{"face", kFace}}).release()), GST_FLOW_OK);
+    push_event(h, gst_event_new_eos());
+    const Ref<GstBuffer> out = h.pull();
+    fail_unless(GST_BUFFER_IS_DISCONT(out.get()));
+    // A frame of its own needs no copy.
+    Alone other(properties);
+    fail_unless_equals_int(gst_harness_push(other.get(), unmappable_buffer(48 * 32).release()), GST_FLOW_OK);
+    push_event(other, gst_event_new_eos());
+    other.pull();
+    other.take(GST_MESSAGE_WARNING);
+  }
+}
+GST_END_TEST;
+
 static Suite *make_suite() {
   Suite *suite = suite_create("roihold");
   TCase *tc = tcase_create("roihold");
@@ -647,6 +672,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, reports_may_be_answered);
   tcase_add_test(tc, a_call_publishes_its_own_properties_alone);
   tcase_add_test(tc, calls_that_overlap_are_not_mixed);
+  tcase_add_test(tc, a_shared_frame_that_cannot_be_copied_is_an_error);
   return suite;
 }
 

@@ -844,6 +844,38 @@ GstBufferPool *new_placed_pool(const GstVideoInfo &info, guint8 fill) {
   return GST_BUFFER_POOL(pool);
 }
 
+// ---- Memory that cannot be mapped -----------------------------------------------------------------------------------
+
+namespace {
+
+struct Unmappable {
+  GstAllocator parent;
+};
+struct UnmappableClass {
+  GstAllocatorClass parent_class;
+};
+G_DEFINE_TYPE(Unmappable, unmappable, GST_TYPE_ALLOCATOR)
+void unmappable_class_init(UnmappableClass *klass) {
+  GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) { g_free(memory); };
+}
+void unmappable_init(Unmappable *self) {
+  GST_ALLOCATOR_CAST(self)->mem_type = "unmappable";
+  GST_ALLOCATOR_CAST(self)->mem_map = [](GstMemory *, gsize, GstMapFlags) -> gpointer { return nullptr; };
+  GST_ALLOCATOR_CAST(self)->mem_unmap = [](GstMemory *) {};
+}
+
+}  // namespace
+
+Ref<GstBuffer> unmappable_buffer(gsize size) {
+  const Ref<GstAllocator> allocator(
+      static_cast<GstAllocator *>(gst_object_ref_sink(g_object_new(unmappable_get_type(), nullptr))));
+  GstMemory *memory = g_new0(GstMemory, 1);
+  gst_memory_init(memory, GST_MEMORY_FLAG_NO_SHARE, allocator.get(), nullptr, size, 0, 0, size);
+  Ref<GstBuffer> buffer(gst_buffer_new());
+  gst_buffer_append_memory(buffer.get(), memory);
+  return buffer;
+}
+
 int run_suite(int argc, char **argv, const char *name, Suite *(*make_suite)(), bool needs_device) {
   gst_check_init(&argc, &argv);
   if (gst_plugin_cudaconv_register) gst_plugin_cudaconv_register();

@@ -307,6 +307,9 @@ class Pipeline {
   Ref<GstElement> pipeline_;
 };
 
+// A buffer of memory that can be neither mapped nor copied, nor shared with other buffers.
+Ref<GstBuffer> unmappable_buffer(gsize size);
+
 // A pool whose buffers have the layout of `info`, with every byte `fill`.
 GstBufferPool *new_placed_pool(const GstVideoInfo &info, guint8 fill);
 
