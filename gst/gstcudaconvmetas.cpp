@@ -53,7 +53,7 @@ RoiList RegionFinder::find(const StreamContext &context, GstBuffer *buffer, cons
   RoiList found = metas_.read(buffer, context.roi.types(), plays_backwards(segment) ? -time : time, &types);
   if (!found.empty()) {
     std::lock_guard<std::mutex> guard(lock_);
-    counts_.add(found.region.size() + found.mask.size(), types);
+    counts_.add(found.count(), types);
   }
   return moved_to_picture(std::move(found), picture_place(buffer, context.info), context.info);
 }
@@ -84,13 +84,32 @@ bool keeps_meta(GType api) {
   return !has_tag(GST_META_TAG_MEMORY_STR) && !has_tag(GST_META_TAG_MEMORY_REFERENCE_STR);
 }
 
-// Adds the regions in a part of the input's analytics metas as GstVideoRegionOfInterestMetas.
+// Whether analytics metas move with the picture, so that the regions of the output are in them too.
+constexpr bool kAnalyticsMove = GST_CHECK_VERSION(1, 28, 0);
+
+// Adds the regions in a part of the input's analytics metas as GstVideoRegionOfInterestMetas. `repeat`: see
+// add_roi_metas().
 static void add_analytics_regions(GstBuffer *output, GstBuffer *input, const AnalyticsPart &part,
-                                  const PicturePlace &place, const GstVideoInfo &info) {
+                                  const PicturePlace &place, const GstVideoInfo &info, bool repeat) {
   RoiList found;
   std::string trouble;  // the reader of the input's regions says it
   add_analytics(input, {false, [](const Labels &) { return true; }, [](const Labels &) {}}, part, &found, &trouble);
-  add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture);
+  add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture, repeat);
+}
+
+// Adds the regions that detectors behind a roihold have added, whose meta is `held`.
+static void add_later_regions(GstBuffer *output, GstBuffer *input, const GstMeta *held, const PicturePlace &place,
+                              const GstVideoInfo &info) {
+  SeenAnalytics seen = SeenMetas(input, get_held_regions(input)).analytics(), earlier;
+  bool later = false;
+  gpointer state = nullptr;
+  while (const GstMeta *meta = gst_buffer_iterate_meta(input, &state)) {
+    later |= meta == held;
+    if (is_analytics(meta)) (later ? seen : earlier)[meta] = G_MAXSIZE;
+  }
+  // In metas before `held`: in the output all of these count as seen.
+  add_analytics_regions(output, input, {seen, false}, place, info, false);
+  add_analytics_regions(output, input, {earlier, false}, place, info, kAnalyticsMove);
 }
 
 bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, const PicturePlace &place,
@@ -105,7 +124,7 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
     const RegionsInForce &held = *get_held_regions(input);
     // Later detectors may have added to analytics metas that are before it: a meta of its own stands for each region.
     set_held_regions(output, {moved_to_picture(held.regions, place, info), analytics_lengths(input, meta)});
-    add_analytics_regions(output, input, {SeenMetas(input, &held).analytics(), false}, place, info);
+    add_later_regions(output, input, meta, place, info);
     return true;
   }
   if (api != analytics_meta_api()) return false;
@@ -124,7 +143,8 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
 #endif
   if (meta != gst_buffer_get_meta(input, api)) return true;  // the first one stands for all
   const RegionsInForce *const held = get_held_regions(input);
-  add_analytics_regions(output, input, {SeenMetas(input, held).analytics(), held != nullptr}, place, info);
+  add_analytics_regions(output, input, {SeenMetas(input, held).analytics(), held != nullptr}, place, info,
+                        kAnalyticsMove);
   return true;
 }
 

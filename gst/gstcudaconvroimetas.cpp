@@ -17,6 +17,10 @@ namespace {
 
 constexpr char kWholeFrame[] = "whole-frame";  // the type, and the name of a parameter, of a meta of all of a frame
 
+// The name of a parameter of a meta that stands for a detection. Its fields: the labels of the detection, and whether
+// the analytics meta that has the detection is on the frame too.
+constexpr char kDetection[] = "analytics-detection", kLabels[] = "labels", kRepeats[] = "repeats";
+
 // The text with its control characters as escapes.
 std::string printable(const std::string &text) {
   std::string result;
@@ -29,6 +33,34 @@ std::string printable(const std::string &text) {
 
 Labels labels_of(const Detected &found) {
   return found.labels ? *found.labels : Labels();
+}
+
+void describe(GstVideoRegionOfInterestMeta *meta, const Detected &found, bool repeats) {
+  const Labels labels = labels_of(found);
+  if (labels.size() < 2 && !repeats) return;
+  std::vector<const char *> texts;
+  for (const std::string &label : labels) texts.push_back(label.c_str());
+  texts.push_back(nullptr);
+  gst_video_region_of_interest_meta_add_param(meta, gst_structure_new(kDetection, kLabels, G_TYPE_STRV, texts.data(),
+                                                                      kRepeats, G_TYPE_BOOLEAN, repeats, nullptr));
+}
+
+// The type of a meta, and the other labels of the detection that it stands for.
+Labels labels_of(const GstVideoRegionOfInterestMeta &meta, const GstStructure *detection) {
+  const gchar *const type = g_quark_to_string(meta.roi_type);
+  Labels labels = type ? Labels{type} : Labels();
+  g_auto(GStrv) texts = nullptr;
+  if (detection) gst_structure_get(detection, kLabels, G_TYPE_STRV, &texts, nullptr);
+  for (guint i = 1; texts && texts[0] && texts[i]; i++) labels.push_back(texts[i]);
+  return labels;
+}
+
+bool has_analytics(GstBuffer *buffer) {
+  gpointer state = nullptr;
+  const GstMeta *meta;
+  while ((meta = gst_buffer_iterate_meta(buffer, &state)) && !is_analytics(meta)) {
+  }
+  return meta;
 }
 
 // A rectangle and its type.
@@ -58,14 +90,15 @@ bool has(const RoiList &held, const RoiMask &mask) {
 
 // Adds the regions of a roihold that are wanted. A region that was joined of several types always is.
 void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
-  const auto takes = [&](const Detected &found) {
-    if (found.labels) return wanted.take(*found.labels);
-    wanted.count({});
+  const auto takes = [&](const Detected &found, bool counts) {
+    if (found.labels && !wanted.wants(*found.labels)) return false;
+    if (counts) wanted.count(labels_of(found));
     return true;
   };
-  std::copy_if(held.region.begin(), held.region.end(), std::back_inserter(list->region), takes);
+  std::copy_if(held.region.begin(), held.region.end(), std::back_inserter(list->region),
+               [&](const auto &found) { return takes(found, !found.repeats); });
   std::copy_if(held.mask.begin(), held.mask.end(), std::back_inserter(list->mask),
-               [&](const auto &mask) { return takes(*mask); });
+               [&](const auto &mask) { return takes(*mask, true); });
   list->everywhere |= held.everywhere;
 }
 
@@ -76,12 +109,18 @@ void add_metas(GstBuffer *buffer, const SeenMetas &seen, const WantedLabels &wan
   while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     if (seen.has(meta)) continue;
     auto *roi = reinterpret_cast<GstVideoRegionOfInterestMeta *>(meta);
-    const gchar *const type = g_quark_to_string(roi->roi_type);
-    const Labels labels = type ? Labels{type} : Labels();
-    if (gst_video_region_of_interest_meta_get_param(roi, kWholeFrame))
+    if (gst_video_region_of_interest_meta_get_param(roi, kWholeFrame)) {
       list->everywhere = true;
-    else if (wanted.take(labels))
-      list->add(region_of(*roi), labels, roi->id);
+      continue;
+    }
+    const GstStructure *const detection = gst_video_region_of_interest_meta_get_param(roi, kDetection);
+    const Labels labels = labels_of(*roi, detection);
+    if (!wanted.wants(labels)) continue;
+    list->add(region_of(*roi), labels, roi->id);
+    gboolean repeats = FALSE;
+    if (detection) gst_structure_get_boolean(detection, kRepeats, &repeats);
+    list->region.back().repeats = repeats && has_analytics(buffer);
+    if (!list->region.back().repeats) wanted.count(labels);
   }
   add_analytics(buffer, wanted, {seen.analytics(), false}, list, trouble);
 }
@@ -95,7 +134,7 @@ void add_left_out(GstBuffer *buffer, const RoiList &held, const WantedLabels &wa
   const std::set<Place> places = places_of(held);
   for (const DetectedRegion &region : all.region) {
     if (places.count(place_of(region.region, region))) continue;
-    wanted.count(labels_of(region));
+    if (!region.repeats) wanted.count(labels_of(region));
     list->region.push_back(region);
   }
   for (const auto &mask : all.mask) {
@@ -171,11 +210,14 @@ GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const
                                                          static_cast<guint>(region.height));
 }
 
-void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame) {
+void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame,
+                   bool repeat) {
   const auto add = [&](const Detected &found, const Region &region) {
     const std::string type = type_of(found);
     auto *meta = add_roi_meta(buffer, type.empty() ? 0 : g_quark_from_string(type.c_str()), region);
-    if (meta) meta->id = static_cast<gint>(found.id);
+    if (!meta) return;
+    meta->id = static_cast<gint>(found.id);
+    describe(meta, found, repeat);
   };
   const Region all = {0, 0, frame.width, frame.height};
   auto *const whole = regions.everywhere ? add_roi_meta(buffer, g_quark_from_static_string(kWholeFrame), all) : nullptr;

@@ -41,8 +41,9 @@ Region attached(const Region &region);
 GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &region);
 
 // Adds such metas for all but the first regions and masks. Where all of the frame is a region, one meta marks it: with
-// roi-invert too, a cudaconv filters all of it.
-void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame);
+// roi-invert too, a cudaconv filters all of it. `repeat`: an analytics meta of the frame has the same regions.
+void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame,
+                   bool repeat = false);
 
 // How many regions of each type or label came.
 using RoiTypeCounts = std::map<std::string, guint64>;

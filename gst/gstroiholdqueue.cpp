@@ -390,7 +390,7 @@ void HoldQueue::send_frame(std::unique_lock<std::mutex> &guard, Item &item) {
     RoiList regions = regions_.in_force(in_stream, settings_);
     const bool marked = !is_outside(moved(regions, Pixel{} - in_stream.origin), in_stream.place.picture);
     if (settings_.report) report(in_stream.at.time, false);
-    counts_.add_frame(marked, in_stream.own.region.size() + in_stream.own.mask.size(), in_stream.types);
+    counts_.add_frame(marked, in_stream.own.count(), in_stream.types);
     const bool drops = !marked && settings_.unmarked == Unmarked::Drop;
     regions.everywhere |= !marked && settings_.unmarked == Unmarked::Mark;
     const bool discont = std::exchange(sent_.lost, drops) || item.lost;

@@ -115,6 +115,11 @@ int64_t share(int length, double fraction) {
 
 }  // namespace
 
+size_t RoiList::count() const {
+  const auto counts = [](const DetectedRegion &found) { return !found.repeats; };
+  return static_cast<size_t>(std::count_if(region.begin(), region.end(), counts)) + mask.size();
+}
+
 void RoiList::add(const Region &rectangle, const Labels &labels, int64_t id, Cover cover) {
   const bool shares = !region.empty() && region.back().labels && *region.back().labels == labels;
   region.push_back({{shares ? region.back().labels : std::make_shared<const Labels>(labels), id, cover}, rectangle});

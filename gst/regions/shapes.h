@@ -29,6 +29,7 @@ struct Detected {
 
 struct DetectedRegion : Detected {
   Region region;
+  bool repeats = false;  // another region of the frame is of the same detection
 };
 
 // A segmentation mask. It never changes.
@@ -44,6 +45,8 @@ struct RoiList {
   bool everywhere = false;  // a meta that cannot be read marks a part of the frame: all of it is a region
 
   bool empty() const { return region.empty() && mask.empty() && !everywhere; }
+  // The number of regions, without those that repeat others.
+  size_t count() const;
   // Adds a rectangle. Neighbours with equal labels share them.
   void add(const Region &rectangle, const Labels &labels, int64_t id = 0, Cover cover = Cover::Exact);
 };
