@@ -34,8 +34,8 @@ except (AttributeError, ImportError, ValueError) as e:  # other packages install
              f"install python3-gi and gir1.2-gstreamer-1.0 ({e})")
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
-# The settings that gst/README.md recommends.
-SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2"]
+# The settings that gst/README.md recommends. In a PNG alpha may be all that shows a text or an outline.
+SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "alpha=filter"]
 # Those of a video. A face that the detector misses stays hidden for half a second, also where it moves on until it is
 # found again.
 SETTINGS_IN_TIME = ["hold=500000000", "interpolate=true"]
@@ -718,7 +718,7 @@ def make_pipeline(options, part, counts):
     return pipeline
 
 
-def play(pipeline, counts):
+def play(pipeline, counts, output):
     """Plays to the end. Returns whether Ctrl-C has ended the stream early, after a frame."""
     interrupted = decoder_missing = False
 
@@ -765,7 +765,8 @@ def play(pipeline, counts):
             error, details = message.parse_error()
             if error.matches(Gst.CoreError.quark(), Gst.CoreError.MISSING_PLUGIN) and not decoder_missing:
                 raise Failure("there is no video in it")
-            raise Failure(f"{error.message}\n{details}" if details else error.message)
+            text = f"{error.message}\n{details}" if details else error.message
+            raise Failure(f"cannot write {output}: {text}" if message.src.get_name() == "file" else text)
     finally:
         starter.join(timeout=0.5)
         if not starter.is_alive():
@@ -791,7 +792,7 @@ def main():
         hider, unmarked = pipeline.get_by_name("hider"), pipeline.get_by_name("holder").get_property("unmarked")
         hides_without = (unmarked.value_nick != "pass" or not hider.get_property("roi-meta")
                          or bool(hider.get_property("roi")))
-        interrupted = play(pipeline, counts)
+        interrupted = play(pipeline, counts, options.output)
         if not counts:
             raise Failure("no frame came through the filter")
         if unmarked.value_nick == "drop" and not any(counts):

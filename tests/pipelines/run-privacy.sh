@@ -364,6 +364,31 @@ END
   "$program" --region=1,2,20,20 -o hidden.png deep.png 2>said || { cat said && return 1; }
   ! grep "timestamp" said
 }
+hides_alpha() { # COMMAND...: of a black picture, in which alpha alone shows something
+  python3 - <<'END'
+import struct
+import zlib
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+rows = b"".join(b"\0" + b"".join(bytes((0, 0, 0, (x * y) % 251)) for x in range(60)) for y in range(40))
+with open("outline.png", "wb") as file:
+    file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 60, 40, 8, 6, 0, 0, 0)))
+    file.write(chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+END
+  "$@" --region=10,8,32,24 -o hidden.png outline.png roi-grow=0 || return
+  gst-launch-1.0 -q filesrc location=hidden.png ! pngdec ! video/x-raw,format=RGBA ! filesink location=hidden.rgb </dev/null
+  python3 - <<'END'
+data = open("hidden.rgb", "rb").read()
+alpha = [data[4 * i + 3] for i in range(60 * 40)]
+inside = {(x, y): alpha[60 * y + x] for y in range(8, 32) for x in range(10, 42)}
+assert all(alpha[60 * y + x] == (x * y) % 251 for y in range(40) for x in range(60) if (x, y) not in inside)
+assert len(set(inside.values())) <= 11 * 8, len(set(inside.values()))  # blocks of 3 pixels
+END
+}
+names_its_file() { # COMMAND...: where a disk is full
+  ln -sf /dev/full full.rgb
+  ! "$@" --region=40,30,50,61 -o full.rgb clip.mkv 2>said && cat said && grep -q "cannot write full.rgb: No space left" said
+}
 refuses_names() { # COMMAND...: of containers that it does not write, and of pictures
   local name
   for name in refused.{mov,avi,ts,m4v,gif,PNG,jpg,mp3} refused; do
@@ -543,7 +568,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=
 no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 
-echo "1..109"
+echo "1..113"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -559,6 +584,8 @@ expect_unless "${no_jpegparse:-$no_python}" "in Python too" refuses_picture "$py
 no_pixbuf=
 gst-inspect-1.0 --exists gdkpixbufdec || no_pixbuf="no element gdkpixbufdec"
 expect_unless "$no_pixbuf" "a picture of 16 bits" deep_picture
+expect "a picture with alpha" hides_alpha "$program"
+expect_unless "$no_python" "in Python too" hides_alpha "$python" "$script"
 expect_unless "$no_python" "the Python code of README.md" of_readme
 expect_unless "$no_python" "both without python3-gst-1.0" by_bare_bindings
 no_bindings=
@@ -651,6 +678,10 @@ expect_unless "$no_python" "a container that Python does not write" refuses ".mk
   "$python" "$script" --region=1,2,3,4 -o refused.MP4 clip.mkv
 expect "settings of the program that have no effect" own_settings "$program"
 expect_unless "$no_python" "in Python too" own_settings "$python" "$script"
+no_full=
+[ -c /dev/full ] || no_full="no /dev/full"
+expect_unless "$no_full" "a full disk" names_its_file "$program"
+expect_unless "${no_full:-$no_python}" "in Python too" names_its_file "$python" "$script"
 expect "names of other files" refuses_names "$program"
 expect_unless "$no_python" "in Python too" refuses_names "$python" "$script"
 expect_unless "$no_python" "values as gst-launch-1.0 reads them, in both" takes_values
