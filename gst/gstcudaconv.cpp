@@ -107,7 +107,7 @@ struct GstCudaConvPrivate {
   RegionFinder regions;
   Flight flight;
   Path path;
-  GstFlowReturn told = GST_FLOW_OK;  // the last flow return but OK that upstream got since the start
+  GstFlowReturn told = GST_FLOW_OK;  // the last failure but FLUSHING that upstream got since the start
   // Functions of the base class's pads, which ours call.
   GstPadActivateModeFunction base_activate_sink, base_activate_src;
   GstPadEventFunction base_event;
@@ -204,21 +204,6 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
     GST_PAD_STREAM_UNLOCK(pad);
   }
   return done;
-}
-
-// Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
-static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(parent)->priv;
-  if (GST_EVENT_IS_SERIALIZED(event) && !priv->flight.lets_in()) {
-    gst_event_unref(event);
-    return GST_FLOW_FLUSHING;
-  }
-  const guint interruptions = priv->flight.interruptions();
-  const GstFlowReturn failure = GST_EVENT_TYPE(event) == GST_EVENT_CAPS ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
-  const bool done = priv->base_event(pad, parent, event);
-  const GstFlowReturn flow = done ? GST_FLOW_OK : priv->flight.flow_of_failure(interruptions, failure);
-  priv->messages.post();
-  return flow;
 }
 
 /* caps */
@@ -335,24 +320,30 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
 
 /* events and messages */
 
-static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
+// Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
+static GstFlowReturn gst_cuda_conv_sink_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(parent)->priv;
+  Flight &flight = priv->flight;
+  Ref<GstEvent> owned(event);
   const GstEventType type = GST_EVENT_TYPE(event);
-  if (type == GST_EVENT_FLUSH_START) priv->flight.begin_flush();
+  if (GST_EVENT_IS_SERIALIZED(event) && !flight.lets_in()) return GST_FLOW_FLUSHING;
+  const guint interruptions = flight.interruptions();
+  if (type == GST_EVENT_FLUSH_START) flight.begin_flush();
   if (type == GST_EVENT_FLUSH_STOP) {
-    priv->flight.end_flush();
+    flight.end_flush();
   } else if (GST_EVENT_IS_SERIALIZED(event)) {
-    priv->flight.drain();
+    flight.drain();
     // Downstream may flush while it holds a frame, and with it the lock that a query of the base class waits for.
-    if (priv->flight.stopped() && GST_PAD_IS_ACTIVE(trans->srcpad)) {
-      gst_event_unref(event);
-      return FALSE;
-    }
+    if (flight.stopped() && GST_PAD_IS_ACTIVE(GST_BASE_TRANSFORM_SRC_PAD(parent))) return GST_FLOW_FLUSHING;
   }
-  if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
-  if (type == GST_EVENT_EOS) post_last_flow(GST_ELEMENT(trans), priv->flight.take_flow(), priv->told);
-  guarded(trans, [&] { priv->regions.look_at_event(event); });
-  return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
+  if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) flight.forget_eos();
+  if (type == GST_EVENT_EOS) post_last_flow(GST_ELEMENT(parent), flight.take_flow(), priv->told);
+  guarded(parent, [&] { priv->regions.look_at_event(event); });
+  const GstFlowReturn failure = type == GST_EVENT_CAPS ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
+  const bool done = priv->base_event(pad, parent, owned.release());
+  const GstFlowReturn flow = done ? GST_FLOW_OK : flight.flow_of_failure(interruptions, failure);
+  priv->messages.post();
+  return flow;
 }
 
 // Corrects the number of frames in QOS messages: the base class only counts those that it pushes itself.
@@ -443,7 +434,6 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->fixate_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_fixate_caps);
   trans_class->transform_size = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_size);
   trans_class->set_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_set_caps);
-  trans_class->sink_event = GST_DEBUG_FUNCPTR(gst_cuda_conv_sink_event);
   trans_class->query = GST_DEBUG_FUNCPTR(gst_cuda_conv_query);
   trans_class->propose_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_propose_allocation);
   trans_class->decide_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_decide_allocation);
@@ -458,14 +448,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->submit_input_buffer = [](GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
     GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
     const GstFlowReturn flow = priv->path.take(is_discont, Ref<GstBuffer>(input));
-    if (flow != GST_FLOW_OK) priv->messages.post();
-    return flow;
-  };
-  trans_class->generate_output = [](GstBaseTransform *trans, GstBuffer **outbuf) {
-    GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-    *outbuf = nullptr;
-    const GstFlowReturn flow = priv->path.send();
-    if (flow != GST_FLOW_OK) priv->told = flow;
+    if (flow < GST_FLOW_OK && flow != GST_FLOW_FLUSHING) priv->told = flow;
     priv->messages.post();
     return flow;
   };
@@ -481,7 +464,7 @@ static void gst_cuda_conv_init(GstCudaConv *self) {
   self->priv->base_event = GST_PAD_EVENTFUNC(trans->sinkpad);
   gst_pad_set_activatemode_function(trans->sinkpad, GST_DEBUG_FUNCPTR(activate));
   gst_pad_set_activatemode_function(trans->srcpad, GST_DEBUG_FUNCPTR(activate));
-  gst_pad_set_event_full_function(trans->sinkpad, GST_DEBUG_FUNCPTR(handle_event));
+  gst_pad_set_event_full_function(trans->sinkpad, GST_DEBUG_FUNCPTR(gst_cuda_conv_sink_event));
   // Keeps the order of transform_caps, common formats first; the base class would prefer downstream's order.
   gst_base_transform_set_prefer_passthrough(trans, FALSE);
   gst_base_transform_set_qos_enabled(trans, TRUE);

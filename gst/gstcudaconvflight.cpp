@@ -34,8 +34,14 @@ GstFlowReturn Flight::flow_of_failure(guint interruptions, GstFlowReturn otherwi
   return flushing || stopped_ || interruptions_ != interruptions ? GST_FLOW_FLUSHING : otherwise;
 }
 
-// Wakes all threads that wait. Call with lock_ released, after stopped_ has been set.
-void Flight::interrupt() {
+// Stops the stream, and wakes all threads that wait. `ends_task`: the task of the source pad ends.
+void Flight::interrupt(bool ends_task) {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    stopped_ = true;
+    interruptions_++;
+    task_runs_ &= !ends_task;
+  }
   changed_.notify_all();
   submitted_.notify_all();
   pool_.follow(stopped_);
@@ -56,15 +62,9 @@ void Flight::resume(bool by_source_pad) {
 }
 
 void Flight::halt(bool by_source_pad) {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    stopped_ = true;
-    interruptions_++;
-    task_runs_ &= !by_source_pad;
-  }
   // The base class stops the element when those that have entered have left.
   if (!by_source_pad) lets_in_ = false;
-  interrupt();
+  interrupt(by_source_pad);
   if (by_source_pad) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);
   drop_frames(guard);
@@ -77,12 +77,7 @@ void Flight::stop() {
 }
 
 void Flight::begin_flush() {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    stopped_ = true;
-    interruptions_++;
-  }
-  interrupt();
+  interrupt(false);
 }
 
 // Waits until nothing is in flight but a frame that this thread is pushing, where a pad probe seeks. Call with lock_

@@ -110,7 +110,7 @@ class Flight {
   void land(std::unique_ptr<Frame> frame, bool drop);
   void note_flow(GstFlowReturn flow);
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
-  void interrupt();
+  void interrupt(bool ends_task);
 
   GstBaseTransform *const trans_;
   const FailOver fail_over_;

@@ -87,7 +87,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
     return base->submit_input_buffer(trans_, is_discont, buffer.release());
   });
   session_.take_context(&context_);
-  if (flow == GST_FLOW_OK && context_) return flow;
+  if (flow == GST_FLOW_OK && context_) return send(Ref<GstBuffer>(std::exchange(trans_->queued_buf, nullptr)));
   // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now.
   if (flow == GST_FLOW_OK || flow == GST_FLOW_NOT_NEGOTIATED)
     flow = flight_.flow_of_failure(interruptions, GST_FLOW_NOT_NEGOTIATED);
@@ -101,9 +101,8 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   return flow;
 }
 
-GstFlowReturn Path::send() {
-  if (!trans_->queued_buf) return GST_FLOW_OK;
-  Ref<GstBuffer> in(std::exchange(trans_->queued_buf, nullptr));
+// Filters or passes on a frame, and posts an error message if that fails.
+GstFlowReturn Path::send(Ref<GstBuffer> in) {
   GstFlowReturn flow;
   try {
     flow = filter(std::move(in));

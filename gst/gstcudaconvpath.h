@@ -34,11 +34,9 @@ class Path {
   // For transform_meta: copies a meta of the frame at hand that has to move; see copy_moved_meta().
   bool copy_moved(GstBuffer *output, const GstMeta *meta, GstBuffer *input) const;
   // For submit_input_buffer: brings settings, device and crop rectangle up to date, and hands the frame to the base
-  // class, which may negotiate anew or drop it. Posts an error message if that fails.
+  // class, which may negotiate anew or drop it. Filters the frame that it keeps, or passes it on, by way of Flight.
+  // Posts an error message if that fails.
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);
-  // For generate_output: filters the frame that the base class has kept, or passes it on, by way of Flight. Posts an
-  // error message if that fails.
-  GstFlowReturn send();
 
  private:
   // Handling of GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
@@ -53,6 +51,7 @@ class Path {
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
   GstFlowReturn filter(Ref<GstBuffer> in);
+  GstFlowReturn send(Ref<GstBuffer> in);
 
   GstBaseTransform *const trans_;
   Session &session_;
