@@ -301,11 +301,10 @@ void add_values(const Segmentation &values, const Region &box, Mtd segmentation,
   bool counted = false;
   const auto labels_of = [&](guint16 value) -> std::shared_ptr<const Labels> {
     const bool background = is_background(value, names[value]);
-    if (!wanted.with_background && background) return nullptr;
     Labels labels = background ? Labels() : detected;
     if (names[value]) labels.push_back(names[value]);
     labels.push_back(std::to_string(value));
-    if (!wanted.wants(labels)) return nullptr;
+    if (!wanted.wants(labels, background)) return nullptr;
     // A detection counts once, also with several values in its mask.
     if (background || detected.empty() || !counted) wanted.count(labels);
     counted |= !background;
@@ -352,24 +351,7 @@ bool add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *lis
 
 #endif
 
-// The detections whose place is taken by masks.
 using Ids = std::set<guint>;
-
-template <typename Counts>
-Ids add_segmentations([[maybe_unused]] GstAnalyticsRelationMeta *meta, [[maybe_unused]] const Counts &counts,
-                      [[maybe_unused]] const WantedLabels &wanted, [[maybe_unused]] RoiList *list,
-                      [[maybe_unused]] std::string *trouble) {
-  Ids ids;
-#ifdef CUDACONV_ANALYTICS_MASKS
-  for_each(meta, gst_analytics_segmentation_mtd_get_mtd_type(), [&](Mtd segmentation) {
-    if (!counts(segmentation)) return;
-    if (!add_segmentation(segmentation, wanted, list, trouble)) return;
-    for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(),
-                     [&](Mtd detection) { ids.insert(detection.id); });
-  });
-#endif
-  return ids;
-}
 
 void add_detection(Mtd detection, const WantedLabels &wanted, RoiList *list) {
   Region region;
@@ -432,7 +414,14 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const Analytic
     const auto seen = part.seen.find(meta);
     const gsize length = seen == part.seen.end() ? 0 : seen->second;
     const auto counts = [&](Mtd mtd) { return (mtd.id < length) == part.is_seen; };
-    const Ids replaced = add_segmentations(relations, counts, wanted, list, trouble);
+    Ids replaced;  // detections whose place is taken by masks
+#ifdef CUDACONV_ANALYTICS_MASKS
+    for_each(relations, gst_analytics_segmentation_mtd_get_mtd_type(), [&](Mtd segmentation) {
+      if (counts(segmentation) && add_segmentation(segmentation, wanted, list, trouble))
+        for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(),
+                         [&](Mtd detection) { replaced.insert(detection.id); });
+    });
+#endif
     for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](Mtd mtd) {
       if (counts(mtd)) add_mtd(mtd, replaced, wanted, list, trouble);
     });

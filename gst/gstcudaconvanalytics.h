@@ -33,12 +33,11 @@ namespace cudaconv::gst {
 
 // Selects the detections, and the values of segmentation masks, that are regions.
 struct WantedLabels {
-  bool with_background;  // false: never the background
-  std::function<bool(const Labels &labels)> wants;
-  std::function<void(const Labels &labels)> count;  // to be called for each region that is wanted
+  std::function<bool(const Labels &labels, bool background)> wants;  // `background`: of a segmentation mask
+  std::function<void(const Labels &labels)> count;                   // to be called for each region that is wanted
 
   bool take(const Labels &labels) const {
-    const bool wanted = wants(labels);
+    const bool wanted = wants(labels, false);
     if (wanted) count(labels);
     return wanted;
   }

@@ -93,14 +93,15 @@ static void add_analytics_regions(GstBuffer *output, GstBuffer *input, const Ana
                                   const PicturePlace &place, const GstVideoInfo &info, bool repeat) {
   RoiList found;
   std::string trouble;  // the reader of the input's regions says it
-  add_analytics(input, {false, [](const Labels &) { return true; }, [](const Labels &) {}}, part, &found, &trouble);
+  const WantedLabels all = {[](const Labels &, bool background) { return !background; }, [](const Labels &) {}};
+  add_analytics(input, all, part, &found, &trouble);
   add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture, repeat);
 }
 
 // Adds the regions that detectors behind a roihold have added, whose meta is `held`.
 static void add_later_regions(GstBuffer *output, GstBuffer *input, const GstMeta *held, const PicturePlace &place,
                               const GstVideoInfo &info) {
-  SeenAnalytics seen = SeenMetas(input, get_held_regions(input)).analytics(), earlier;
+  SeenAnalytics seen = seen_analytics(input, get_held_regions(input)), earlier;
   bool later = false;
   gpointer state = nullptr;
   while (const GstMeta *meta = gst_buffer_iterate_meta(input, &state)) {
@@ -123,7 +124,7 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
   if (api == held_regions_api()) {
     const RegionsInForce &held = *get_held_regions(input);
     // Later detectors may have added to analytics metas that are before it: a meta of its own stands for each region.
-    set_held_regions(output, {moved_to_picture(held.regions, place, info), analytics_lengths(input, meta)});
+    set_held_regions(output, {moved_to_picture(held.regions, place, info), held.types, analytics_lengths(input, meta)});
     add_later_regions(output, input, meta, place, info);
     return true;
   }
@@ -143,8 +144,7 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
 #endif
   if (meta != gst_buffer_get_meta(input, api)) return true;  // the first one stands for all
   const RegionsInForce *const held = get_held_regions(input);
-  add_analytics_regions(output, input, {SeenMetas(input, held).analytics(), held != nullptr}, place, info,
-                        kAnalyticsMove);
+  add_analytics_regions(output, input, {seen_analytics(input, held), held != nullptr}, place, info, kAnalyticsMove);
   return true;
 }
 

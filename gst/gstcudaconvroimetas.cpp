@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <tuple>
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
@@ -63,35 +62,10 @@ bool has_analytics(GstBuffer *buffer) {
   return meta;
 }
 
-// A rectangle and its type.
-using Place = std::tuple<int, int, int, int, double, std::string>;
-Place place_of(const Region &r, const Detected &found) {
-  return {r.x, r.y, r.width, r.height, r.rotation, type_of(found)};
-}
-
-// The rectangles that a roihold has, as they are and as it attaches them for other elements. Where they have been
-// scaled since then, perhaps, and rounded in another way, they count once more.
-std::set<Place> places_of(const RoiList &held) {
-  std::set<Place> places;
-  const auto add = [&](const Detected &found, const Region &region) {
-    places.insert(place_of(region, found));
-    places.insert(place_of(attached(region), found));
-  };
-  for (const auto &found : held.region) add(found, found.region);
-  for (const auto &found : held.mask) add(*found, found->mask.box);
-  return places;
-}
-
-bool has(const RoiList &held, const RoiMask &mask) {
-  return std::any_of(held.mask.begin(), held.mask.end(), [&](const auto &found) {
-    return found->mask.box == mask.mask.box && type_of(*found) == type_of(mask);
-  });
-}
-
 // Adds the regions of a roihold that are wanted. A region that was joined of several types always is.
 void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
   const auto takes = [&](const Detected &found, bool counts) {
-    if (found.labels && !wanted.wants(*found.labels)) return false;
+    if (found.labels && !wanted.wants(*found.labels, false)) return false;
     if (counts) wanted.count(labels_of(found));
     return true;
   };
@@ -102,12 +76,15 @@ void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
   list->everywhere |= held.everywhere;
 }
 
-// Adds the regions in other metas, but for `seen`, that are wanted. `trouble`: see add_analytics().
-void add_metas(GstBuffer *buffer, const SeenMetas &seen, const WantedLabels &wanted, RoiList *list,
+// Adds the regions that are wanted in the metas that a roihold has seen, or in all others. `held`: its regions, nullptr
+// where there is none. `trouble`: see add_analytics().
+void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const WantedLabels &wanted, RoiList *list,
                std::string *trouble) {
+  bool is_seen = held;
   gpointer state = nullptr;
-  while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
-    if (seen.has(meta)) continue;
+  while (GstMeta *meta = gst_buffer_iterate_meta(buffer, &state)) {
+    if (meta->info->api == held_regions_api()) is_seen = false;  // it has seen those before its own
+    if (is_seen != seen || meta->info->api != GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE) continue;
     auto *roi = reinterpret_cast<GstVideoRegionOfInterestMeta *>(meta);
     if (gst_video_region_of_interest_meta_get_param(roi, kWholeFrame)) {
       list->everywhere = true;
@@ -115,34 +92,14 @@ void add_metas(GstBuffer *buffer, const SeenMetas &seen, const WantedLabels &wan
     }
     const GstStructure *const detection = gst_video_region_of_interest_meta_get_param(roi, kDetection);
     const Labels labels = labels_of(*roi, detection);
-    if (!wanted.wants(labels)) continue;
+    if (!wanted.wants(labels, false)) continue;
     list->add(region_of(*roi), labels, roi->id);
     gboolean repeats = FALSE;
     if (detection) gst_structure_get_boolean(detection, kRepeats, &repeats);
     list->region.back().repeats = repeats && has_analytics(buffer);
     if (!list->region.back().repeats) wanted.count(labels);
   }
-  add_analytics(buffer, wanted, {seen.analytics(), false}, list, trouble);
-}
-
-// Adds the regions in all other metas that are wanted, and that a roihold does not have.
-void add_left_out(GstBuffer *buffer, const RoiList &held, const WantedLabels &wanted, RoiList *list,
-                  std::string *trouble) {
-  RoiList all;
-  add_metas(buffer, SeenMetas(buffer, nullptr), {wanted.with_background, wanted.wants, [](const Labels &) {}}, &all,
-            trouble);
-  const std::set<Place> places = places_of(held);
-  for (const DetectedRegion &region : all.region) {
-    if (places.count(place_of(region.region, region))) continue;
-    if (!region.repeats) wanted.count(labels_of(region));
-    list->region.push_back(region);
-  }
-  for (const auto &mask : all.mask) {
-    if (has(held, *mask)) continue;
-    wanted.count(labels_of(*mask));
-    list->mask.push_back(mask);
-  }
-  list->everywhere |= all.everywhere;
+  add_analytics(buffer, wanted, {seen_analytics(buffer, held), seen}, list, trouble);
 }
 
 constexpr size_t kMostTypes = 100;
@@ -250,23 +207,26 @@ RoiList RoiMetaReader::select(GstBuffer *buffer, const WantedLabels &wanted, std
   RoiList list;
   const RegionsInForce *const held = get_held_regions(buffer);
   if (held) add_held(held->regions, wanted, &list);
-  if (held && beside_ == Beside::kAll)
-    add_left_out(buffer, held->regions, wanted, &list, trouble);
-  else
-    add_metas(buffer, SeenMetas(buffer, held), wanted, &list, trouble);
+  add_metas(buffer, held, false, wanted, &list, trouble);
+  if (!held || beside_ == Beside::kOthers) return list;
+  const TypeFilter taken(held->types);
+  const auto left_out = [&](const Labels &labels, bool background) {
+    return !taken.wants(labels, background) && wanted.wants(labels, background);
+  };
+  add_metas(buffer, held, true, {left_out, wanted.count}, &list, trouble);
   return list;
 }
 
 RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts,
                                   std::vector<Labels> *others) {
   std::string trouble;
-  const auto wants = [&](const Labels &labels) {
-    const bool wanted = types.wants(labels);
-    if (!wanted && others) others->push_back(labels);
+  const auto wants = [&](const Labels &labels, bool background) {
+    const bool wanted = types.wants(labels, background);
+    if (!wanted && others && (!background || types.names_some())) others->push_back(labels);
     return wanted;
   };
   const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
-  RoiList list = select(buffer, {types.names_some(), wants, count}, &trouble);
+  RoiList list = select(buffer, {wants, count}, &trouble);
   messages_.warn_once("metas", trouble);
   return list;
 }

@@ -133,9 +133,9 @@ template <typename F>
 void add_made(GstBuffer *buffer, const RegionsInForce &held, const F &f) {
   std::shared_ptr<const RegionsInForce> made;
   try {
-    made = std::make_shared<const RegionsInForce>(RegionsInForce{f(held.regions), held.analytics});
+    made = std::make_shared<const RegionsInForce>(RegionsInForce{f(held.regions), held.types, held.analytics});
   } catch (const std::exception &) {
-    static const auto all = std::make_shared<const RegionsInForce>(RegionsInForce{{{}, {}, true}, {}});
+    static const auto all = std::make_shared<const RegionsInForce>(RegionsInForce{{{}, {}, true}, {}, {}});
     made = all;
   }
   add(buffer, std::move(made));
@@ -202,17 +202,16 @@ const RegionsInForce *get_held_regions(GstBuffer *buffer) {
 }
 
 // The metas of a buffer are in the order in which elements have added them, and copies of the buffer keep it.
-SeenMetas::SeenMetas(GstBuffer *buffer, const RegionsInForce *held) {
-  if (!held) return;
+SeenAnalytics seen_analytics(GstBuffer *buffer, const RegionsInForce *held) {
+  if (!held) return {};
+  SeenAnalytics seen;
   std::vector<const GstMeta *> analytics;
   gpointer state = nullptr;
-  for (const GstMeta *meta;
-       (meta = gst_buffer_iterate_meta(buffer, &state)) && meta->info->api != held_regions_api();) {
-    metas_.insert(meta);
+  for (const GstMeta *meta; (meta = gst_buffer_iterate_meta(buffer, &state)) && meta->info->api != held_regions_api();)
     if (is_analytics(meta)) analytics.push_back(meta);
-  }
-  if (analytics.size() != held->analytics.size()) return;  // an element has dropped one: which?
-  for (size_t i = 0; i < analytics.size(); i++) analytics_[analytics[i]] = held->analytics[i];
+  if (analytics.size() != held->analytics.size()) return {};  // an element has dropped one: which?
+  for (size_t i = 0; i < analytics.size(); i++) seen[analytics[i]] = held->analytics[i];
+  return seen;
 }
 
 }  // namespace cudaconv::gst

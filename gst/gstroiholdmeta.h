@@ -7,7 +7,7 @@
 
 #include <gst/gst.h>
 
-#include <set>
+#include <string>
 #include <vector>
 
 #include "gstcudaconvanalytics.h"
@@ -17,6 +17,7 @@ namespace cudaconv::gst {
 
 struct RegionsInForce {
   RoiList regions;               // in pixels of the whole frame
+  std::string types;             // that the roihold has selected, as TypeFilter takes them
   std::vector<gsize> analytics;  // the lengths of the analytics metas that the roihold has seen, in their order
 };
 
@@ -32,18 +33,7 @@ void set_held_regions(GstBuffer *buffer, RegionsInForce held);
 // The content of the meta of a buffer; nullptr where it has none.
 const RegionsInForce *get_held_regions(GstBuffer *buffer);
 
-// The metas of a buffer that a roihold has seen.
-class SeenMetas {
- public:
-  // None, or where `held` is set, those that are before its meta in the buffer.
-  SeenMetas(GstBuffer *buffer, const RegionsInForce *held);
-  bool has(const GstMeta *meta) const { return metas_.count(meta) != 0; }
-  // How much of them it has seen of analytics metas: detectors add to them.
-  const SeenAnalytics &analytics() const { return analytics_; }
-
- private:
-  std::set<const GstMeta *> metas_;
-  SeenAnalytics analytics_;
-};
+// How much of a buffer's analytics metas a roihold has seen: detectors add to them. Nothing where `held` is nullptr.
+SeenAnalytics seen_analytics(GstBuffer *buffer, const RegionsInForce *held);
 
 }  // namespace cudaconv::gst

@@ -394,6 +394,7 @@ void HoldQueue::send_frame(std::unique_lock<std::mutex> &guard, Item &item) {
     const bool drops = !marked && settings_.unmarked == Unmarked::Drop;
     regions.everywhere |= !marked && settings_.unmarked == Unmarked::Mark;
     const bool discont = std::exchange(sent_.lost, drops) || item.lost;
+    std::string types = settings_.types;
     guard.unlock();
     if (drops) {
       GstBuffer *const frame = item.frame.get();
@@ -408,7 +409,7 @@ void HoldQueue::send_frame(std::unique_lock<std::mutex> &guard, Item &item) {
       if (discont) GST_BUFFER_FLAG_SET(frame, GST_BUFFER_FLAG_DISCONT);
       regions = moved(std::move(regions), in_stream.place.corner - in_stream.origin);
       add_roi_metas(frame, regions, in_stream.own.region.size(), in_stream.own.mask.size(), in_stream.place.frame);
-      set_held_regions(frame, {std::move(regions), analytics_lengths(frame)});
+      set_held_regions(frame, {std::move(regions), std::move(types), analytics_lengths(frame)});
       // A kind of success is of no use upstream: it may be for an earlier frame.
       flow = std::min(gst_pad_push(pads_.source, item.frame.release()), GST_FLOW_OK);
     }

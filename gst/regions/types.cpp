@@ -41,11 +41,11 @@ TypeFilter::TypeFilter(const std::string &types) : text_(types) {
   if (any) only_.clear();
 }
 
-bool TypeFilter::wants(const Labels &labels) const {
+bool TypeFilter::wants(const Labels &labels, bool background) const {
   const auto is_in = [](const std::vector<std::string> &types) {
     return [&types](const std::string &part) { return std::find(types.begin(), types.end(), part) != types.end(); };
   };
-  bool selected = only_.empty(), excluded = false;
+  bool selected = only_.empty() && !background, excluded = false;
   for (const std::string &label : labels) {
     const std::vector<std::string> parts = split(label);
     selected |= std::any_of(parts.begin(), parts.end(), is_in(only_));

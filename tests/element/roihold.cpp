@@ -232,6 +232,11 @@ GST_START_TEST(what_later_elements_mark_counts_too) {
        true, false, "plate 2"},
       {"roihold types=face !" + filter + " ! identity name=later ! roihold name=last !" + filter, true, true, true,
        "dog 2, face 2, plate 2"},
+      {"roihold types=face ! videoscale ! video/x-raw,width=37,height=29 ! videoscale ! video/x-raw,width=48,height=32 "
+       "!"
+       " identity name=later ! roihold name=last !" +
+           filter,
+       true, true, true, "dog 2, face 2, plate 2"},
       {"roihold types=face !" + filter + " ! identity name=later ! roihold types=dog name=last !" + filter, true, false,
        true, "dog 2"},
       {"roihold types=face ! roihold types=dog ! identity name=later !" + filter + " name=last", false, true, true,
