@@ -2,7 +2,6 @@
 #include "gstcudaconvallocation.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
@@ -104,27 +103,6 @@ bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
         meta->stride[i] != GST_VIDEO_INFO_PLANE_STRIDE(&info, i))
       return false;
   return true;
-}
-
-// Whether a GstVideoMeta puts a plane among the rows of another one, where results would become input.
-bool has_planes_within_planes(GstBuffer *buffer, const FrameLayout &layout) {
-  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
-  // Where the lowest row of a plane begins in memory. With a negative stride it is the last row.
-  const auto begin_of = [meta](const PlaneLayout &plane) {
-    const gint64 down = gint64{meta->stride[plane.memory_plane]} * (plane.height - 1);
-    return static_cast<gint64>(meta->offset[plane.memory_plane]) + std::min<gint64>(down, 0);
-  };
-  for (int p = 0; meta && p < layout.planes; p++) {
-    const PlaneLayout &plane = layout.plane[p];
-    const gint64 begin = begin_of(plane),
-                 rows = std::abs(gint64{meta->stride[plane.memory_plane]}) * (plane.height - 1);
-    const gint64 end = begin + rows + static_cast<gint64>(row_bytes(plane));
-    for (int other = 0; other < layout.planes; other++) {
-      const gint64 at = begin_of(layout.plane[other]);
-      if (layout.plane[other].memory_plane != plane.memory_plane && at >= begin && at < end) return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -238,7 +216,6 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
     const bool in_cuda = device ? device->is_device_memory(memory) : gst_memory_is_type(memory, kCudaMemoryType);
     if (in_cuda || GST_MEMORY_IS_READONLY(memory)) return false;
   }
-  if (has_planes_within_planes(buffer, context.kind_of(buffer).layout)) return false;
   return !downstream.has_memory && (downstream.takes_video_meta || has_default_layout(buffer, context.info));
 }
 

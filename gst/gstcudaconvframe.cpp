@@ -154,8 +154,12 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
   try {
     for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place);
     for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
-    for (int p = 0; p < layout.planes && layout.interlaced; p++)
-      for (int other = 0; other < layout.planes; other++) check_last_row(layout.plane[p], layout.plane[other]);
+    for (int p = 0; p < layout.planes; p++)
+      for (int other = 0; other < layout.planes; other++) {
+        if (layout.plane[p].memory_plane == layout.plane[other].memory_plane) continue;
+        if (layout.interlaced) check_last_row(layout.plane[p], layout.plane[other]);
+        if (access == GST_MAP_READWRITE) check_apart(layout.plane[p], layout.plane[other]);
+      }
   } catch (...) {
     gst_video_frame_unmap(&frame_);
     throw;
@@ -250,9 +254,8 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
   if (static_cast<gsize>(std::abs(view.pitch)) < row)
     refuse(access_, "has a stride of " + std::to_string(view.pitch) + " bytes in plane " + std::to_string(i) +
                         ", whose rows take " + std::to_string(row));
-  // With a negative stride the last row is the lowest in memory.
-  const gssize down = view.pitch * (plane.height - 1), start = view.data - map.data + std::min<gssize>(down, 0);
-  const gsize bytes = std::abs(down) + row;
+  const gssize start = lowest_row(plane) - reinterpret_cast<intptr_t>(map.data);
+  const gsize bytes = std::abs(view.pitch * (plane.height - 1)) + row;
   if (start < 0 || static_cast<gsize>(start) > map.size || bytes > map.size - start)
     refuse(access_, "is too small for its caps: plane " + std::to_string(i) + " needs " + std::to_string(bytes) +
                         " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
@@ -261,19 +264,34 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
 // Throws FrameError where the last row of a subsampled plane overlaps a row of `other`: a GstVideoMeta may lack the row
 // that only interlaced frames have.
 void MappedFrame::check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const {
-  if (plane.sub_y == 0 || plane.memory_plane == other.memory_plane) return;
+  if (plane.sub_y == 0) return;
   const PlaneView &view = view_.plane[plane.memory_plane];
-  PlaneView view_of_other = view_.plane[other.memory_plane];
-  if (view_of_other.pitch < 0)  // then its rows from the lowest in memory on
-    view_of_other = {view_of_other.data + view_of_other.pitch * (other.height - 1), -view_of_other.pitch};
-  const gssize bytes = row_bytes(plane), other_bytes = row_bytes(other);
+  const gssize bytes = row_bytes(plane), other_bytes = row_bytes(other),
+               pitch = std::abs(view_.plane[other.memory_plane].pitch);
   // Where the row begins in `other`, and the first row there that ends behind that.
-  const gssize begin = view.data + view.pitch * (plane.height - 1) - view_of_other.data;
-  const gssize row = begin < other_bytes ? 0 : (begin - other_bytes) / view_of_other.pitch + 1;
-  if (row < other.height && row * view_of_other.pitch < begin + bytes)
+  const gssize begin = reinterpret_cast<intptr_t>(view.data) + view.pitch * (plane.height - 1) - lowest_row(other);
+  const gssize row = begin < other_bytes ? 0 : (begin - other_bytes) / pitch + 1;
+  if (row < other.height && row * pitch < begin + bytes)
     refuse(access_, "has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
                         std::to_string(plane.memory_plane) + ", which has " + std::to_string(plane.height) +
                         " rows in an interlaced frame of " + text_of(frame_.info));
+}
+
+// Throws FrameError where `other` begins among the rows of the plane: the results of the one would be input of the
+// other.
+void MappedFrame::check_apart(const PlaneLayout &plane, const PlaneLayout &other) const {
+  const gssize rows = std::abs(view_.plane[plane.memory_plane].pitch * (plane.height - 1)) + row_bytes(plane),
+               at = lowest_row(other) - lowest_row(plane);
+  if (at >= 0 && at < rows)
+    refuse(access_, "has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
+                        std::to_string(plane.memory_plane));
+}
+
+// The address of the row that is the lowest in memory: with a negative stride the last one. A number, since it may lie
+// outside of the memory.
+intptr_t MappedFrame::lowest_row(const PlaneLayout &plane) const {
+  const PlaneView &view = view_.plane[plane.memory_plane];
+  return reinterpret_cast<intptr_t>(view.data) + std::min<intptr_t>(view.pitch * (plane.height - 1), 0);
 }
 
 bool splits_macropixel(GstBuffer *buffer, const GstVideoInfo &info) {

@@ -40,7 +40,7 @@ class MappedFrame {
   // `place` comes from find(), `on_device` and `pinned` go to FrameView. GST_MAP_CUDA is added to `access` for memory
   // on the device. Throws Error{Device} where that memory cannot be mapped, FrameError where other memory cannot. Also
   // throws FrameError where a plane of `layout` would reach beyond the buffer's memory, a field's chroma into another
-  // plane, or the rectangle beyond the picture.
+  // plane, or the rectangle beyond the picture; with GST_MAP_READWRITE also where a plane begins among another's rows.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
               GstMapFlags access, bool on_device = false, bool pinned = false);
   ~MappedFrame() {
@@ -67,6 +67,8 @@ class MappedFrame {
   void place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place);
   void check_plane(const PlaneLayout &plane) const;
   void check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const;
+  void check_apart(const PlaneLayout &plane, const PlaneLayout &other) const;
+  intptr_t lowest_row(const PlaneLayout &plane) const;
   [[noreturn]] static void refuse(GstMapFlags access, const std::string &why);
 
   const GstMapFlags access_;
