@@ -25,22 +25,17 @@ constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND
 // ---- Starting and stopping ------------------------------------------------------------------------------------------
 
 bool Session::start() {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    started_ = true;
-    failovers_ = 0;
-  }
+  stop();  // a pad probe may have stopped the element while it got caps
+  failovers_ = 0;
   caps_error_.clear();
   messages_.restart();
-  has_stream_ = false;
-  other_streams_ = 0;
+  other_streams_ = kForGood;
   return engines_.open();
 }
 
 void Session::stop() {
   std::shared_ptr<const StreamContext> context;  // is destroyed after the lock is released
   std::lock_guard<std::mutex> guard(lock_);
-  started_ = false;
   context.swap(context_);
   contexts_++;
 }
@@ -84,7 +79,7 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
         GST_DEBUG_OBJECT(element_, "%s, %s frames, view at %d,%d: %s", context->engine->backend->name(),
                          interlaced ? "interlaced" : "progressive", view.x, view.y, describe(*view.plan).c_str());
   std::lock_guard<std::mutex> guard(lock_);
-  if (!started_ || (instead_of && context_.get() != instead_of)) return false;
+  if (instead_of && context_.get() != instead_of) return false;
   tried_serial_ = serial;
   context_.swap(context);
   contexts_++;
@@ -171,16 +166,11 @@ bool Session::is_foreign(const StreamContext &context, GstBuffer *buffer) {
 // Whether the frames to come are to be filtered on the stream of this buffer instead. Frames of two streams may
 // alternate, behind an element that selects one of two: then the first one stays.
 bool Session::is_on_other_stream(const StreamContext &context, GstBuffer *buffer) {
-  constexpr guint kForGood = 64;  // frames
   if (!context.engine->cuda() || !context.cuda_in || !context.engine->device->owns(buffer)) return false;
   const Device &device = *context.engine->device;
   if (!device.stream_of(buffer, false)) return false;
-  if (device.has_stream_of(buffer)) {
-    has_stream_ = true;
-    other_streams_ = 0;
-    return false;
-  }
-  return !has_stream_ || ++other_streams_ >= kForGood;
+  other_streams_ = device.has_stream_of(buffer) ? 0 : std::min(other_streams_ + 1, kForGood);
+  return other_streams_ == kForGood;
 }
 
 bool Session::is_elsewhere(const StreamContext &context, GstBuffer *buffer) {
@@ -198,9 +188,8 @@ bool Session::follow(GstBuffer *buffer) {
       return false;
     }
     GST_INFO_OBJECT(element_, "frames come in another CUDA context, of device %d", device->id());
-    has_stream_ = false;
+    other_streams_ = kForGood;
   } else {
-    has_stream_ = true;
     other_streams_ = 0;
     device = context->engine->cuda() ? context->engine->device->with_stream_of(buffer) : nullptr;
     if (!device) return false;

@@ -65,6 +65,8 @@ class Session {
   AllocationNeeds allocation_needs() const;
 
  private:
+  static constexpr guint kForGood = 64;  // frames of another stream until that one is used
+
   static bool is_foreign(const StreamContext &context, GstBuffer *buffer);
   bool is_on_other_stream(const StreamContext &context, GstBuffer *buffer);
   bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
@@ -76,18 +78,17 @@ class Session {
   Messages &messages_;
   EngineChoice engines_;
 
-  mutable std::mutex lock_;  // guards the next two members
-  bool started_ = false;
-  std::shared_ptr<const StreamContext> context_;  // nullptr unless started_
+  mutable std::mutex lock_;                       // guards the next member
+  std::shared_ptr<const StreamContext> context_;  // nullptr where there are no caps
   std::atomic<guint> contexts_{0};                // how often context_ has been set
   std::atomic<guint> failovers_{0};
 
   // For the sink pad's streaming thread and state changes alone.
-  guint taken_ = 0;          // contexts_ when take_context() was last called
-  guint tried_serial_ = 0;   // the settings that were last tried on the context, with or without success
-  std::string caps_error_;   // which is not repeated when the base class tries again
-  bool has_stream_ = false;  // a frame has come whose stream is the one in use
-  guint other_streams_ = 0;  // frames of other streams since then
+  guint taken_ = 0;         // contexts_ when take_context() was last called
+  guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
+  std::string caps_error_;  // which is not repeated when the base class tries again
+  // Frames of other streams since the last one of the stream in use; kForGood where none of that has come.
+  guint other_streams_ = kForGood;
 };
 
 }  // namespace cudaconv::gst
