@@ -211,14 +211,12 @@ void HoldQueue::add(std::list<Item> &&place) {
   changed_.notify_all();
 }
 
-// Upstream's thread waits until the task is `done`. Returns false where it was interrupted, even if the element runs
-// again. Call with lock_ held.
+// Upstream's thread waits until the task is `done`. Returns false where it was interrupted: the end of a flush and a
+// stop wait until this thread has left the sink pad. Call with lock_ held.
 template <typename Done>
 bool HoldQueue::wait_until(std::unique_lock<std::mutex> &guard, const Done &done) {
-  const guint before = pads_.interruptions;
-  const auto is_interrupted = [&] { return pads_.flushing() || pads_.interruptions != before; };
-  changed_.wait(guard, [&] { return is_interrupted() || (!pushes_ && done()); });
-  return !is_interrupted();
+  changed_.wait(guard, [&] { return pads_.flushing() || (!pushes_ && done()); });
+  return !pads_.flushing();
 }
 
 // Waits until what may leave has left. Call with lock_ held.

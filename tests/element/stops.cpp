@@ -400,6 +400,50 @@ GST_START_TEST(an_event_that_a_flush_interrupts_is_no_error) {
 }
 GST_END_TEST;
 
+// Downstream seeks in the thread that pushes to it, and its pad then flushes the frame. The frame after the seek
+// passes.
+GST_START_TEST(a_frame_that_a_seek_ends_fails_no_later_one) {
+  const Ref<GstElement> hold(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("roihold", nullptr))));
+  const Ref<GstPad> source(GST_PAD(gst_object_ref_sink(gst_pad_new("source", GST_PAD_SRC))));
+  const Ref<GstPad> end(GST_PAD(gst_object_ref_sink(gst_pad_new("end", GST_PAD_SINK))));
+  const Ref<GstPad> in(gst_element_get_static_pad(hold.get(), "sink")),
+      out(gst_element_get_static_pad(hold.get(), "src"));
+  static std::atomic<bool> has_sought;
+  has_sought = false;
+  gst_pad_set_element_private(end.get(), in.get());
+  gst_pad_set_event_function(end.get(), [](GstPad *, GstObject *, GstEvent *event) -> gboolean {
+    gst_event_unref(event);
+    return TRUE;
+  });
+  gst_pad_set_chain_function(end.get(), [](GstPad *pad, GstObject *, GstBuffer *buffer) -> GstFlowReturn {
+    gst_buffer_unref(buffer);
+    if (has_sought) return GST_FLOW_OK;
+    auto *const in = static_cast<GstPad *>(gst_pad_get_element_private(pad));
+    gst_pad_send_event(in, gst_event_new_flush_start());
+    gst_pad_send_event(in, gst_event_new_flush_stop(TRUE));
+    has_sought = true;
+    return GST_FLOW_FLUSHING;
+  });
+  fail_unless_equals_int(gst_pad_link(source.get(), in.get()), GST_PAD_LINK_OK);
+  fail_unless_equals_int(gst_pad_link(out.get(), end.get()), GST_PAD_LINK_OK);
+  gst_pad_set_active(end.get(), TRUE);
+  gst_element_set_state(hold.get(), GST_STATE_PLAYING);
+  gst_pad_set_active(source.get(), TRUE);
+  const GstVideoInfo frames = info();
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  gst_pad_push_event(source.get(), gst_event_new_stream_start("stream"));
+  gst_pad_push_event(source.get(), gst_event_new_caps(caps.get()));
+  gst_pad_push_event(source.get(), gst_event_new_segment(&segment));
+  fail_unless_equals_int(gst_pad_push(source.get(), gst_buffer_new()), GST_FLOW_FLUSHING);
+  while (!has_sought) g_usleep(1000);
+  gst_pad_push_event(source.get(), gst_event_new_segment(&segment));
+  fail_unless_equals_int(gst_pad_push(source.get(), gst_buffer_new()), GST_FLOW_OK);
+  gst_element_set_state(hold.get(), GST_STATE_NULL);
+}
+GST_END_TEST;
+
 // Both pads go off and on, each in its own thread, while upstream pushes.
 GST_START_TEST(pads_change_at_the_same_time) {
   Harness h("mask=fill", info());
@@ -538,6 +582,7 @@ Suite *make_suite() {
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, a_pad_that_comes_on_wakes_no_pool_of_a_stopped_element);
   tcase_add_test(tc, an_event_that_a_flush_interrupts_is_no_error);
+  tcase_add_test(tc, a_frame_that_a_seek_ends_fails_no_later_one);
   tcase_add_test(tc, pads_change_at_the_same_time);
   tcase_add_test(tc, no_query_enters_an_element_that_is_being_stopped);
   tcase_add_test(tc, roihold_without_a_thread_does_not_start);
