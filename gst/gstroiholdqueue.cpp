@@ -173,6 +173,7 @@ GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
     RoiTypeCounts counts;
     RoiList found = metas_.read(frame.get(), types, regions_.playing_time(located.at.time), &counts);
     std::unique_lock<std::mutex> guard(lock_);
+    if (settings_.types != types.text()) looks_again_ = true;  // they have changed meanwhile
     place.front().regions = located;
     regions_.add(&place.front().regions, std::move(found), settings_, times_waiting());
     place.front().regions.types = std::move(counts);

@@ -457,6 +457,30 @@ GST_START_TEST(types_that_change_while_a_frame_comes_count) {
 }
 GST_END_TEST;
 
+// The same, where the frame before need no longer wait, and leaves before the regions of this one are known.
+GST_START_TEST(types_that_change_while_a_frame_comes_and_one_leaves_count) {
+  for (long n = 1;; n++) {
+    Between between("mask=fill n-threads=1 frames-in-flight=1 roi-meta=true types=cat lookahead=80000000", gray());
+    const Ref<GstElement> hold = part_of(between.element.get(), "hold");
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    std::vector<Ref<GstBuffer>> out;
+    between.all = &out;
+    Random random = seeded();
+    Marked before(0, {}, random), marked(1, {kFirst}, random);
+    fail_unless_equals_int(between.push(before.frame.get()), GST_FLOW_OK);
+    const bool called = push_while(&between, marked.frame.get(), n, [&] {
+      g_object_set(hold.get(), "types", "face", "lookahead", guint64{0}, nullptr);
+      for (int i = 0; i < 10 && !between.frames; i++) g_usleep(1000);
+    });
+    between.end();
+    fail_unless_equals_int(out.size(), 2);
+    if (!called) break;
+    fail_unless(shown(marked.source.get(), out[1].get(), kFirst) < 15, "set at allocation %ld", n);
+  }
+}
+GST_END_TEST;
+
 // Other threads flush, restart, pause and ask while a frame comes, at each allocation in turn. No frame shows its
 // regions, and all come in order. None is lost where nothing interrupts the stream.
 GST_START_TEST(what_other_threads_do_while_a_frame_comes_shows_nothing) {
@@ -650,6 +674,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_caps_query_without_memory_has_an_answer);
   tcase_add_test(tc, a_thread_without_memory_is_an_error);
   tcase_add_test(tc, types_that_change_while_a_frame_comes_count);
+  tcase_add_test(tc, types_that_change_while_a_frame_comes_and_one_leaves_count);
   tcase_add_test(tc, what_other_threads_do_while_a_frame_comes_shows_nothing);
   tcase_add_test(tc, a_frame_leaves_early_without_memory_for_the_warning);
   tcase_add_test(tc, a_property_without_memory_is_an_error);
