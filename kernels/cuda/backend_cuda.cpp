@@ -118,7 +118,8 @@ class CudaBackend : public Backend {
 
  private:
   void synchronize() const {
-    for (const Stream *stream : {&upload_stream_, &stream_, &download_stream_}) cudaStreamSynchronize(stream->get());
+    for (const Stream *stream : {&upload_stream_, &download_stream_}) cudaStreamSynchronize(stream->get());
+    launches_.synchronize();
   }
 
   // The frame as the GPU copies it: rows from bottom to top would be a copy each, so the CPU copies them.
@@ -372,33 +373,49 @@ class CudaBackend : public Backend {
 
   using Launches = std::vector<std::function<void()>>;
 
-  // The launches of all stages. Several groups read a copy of the frame as it is before the stage. Each is put in place
-  // over the ones before it.
+  // The launches of all stages. Up to kMostBeside groups are filtered beside each other, then each is put in place over
+  // the ones before it. More groups read a copy of the frame as it is before the stage.
   Launches launches_of(Slot &slot, const RegionJob &job, const FrameView &frame) {
     const Plan &first = job.groups[0].prepared->lowered;
     for (const Group &group : job.groups) reserve_scratch(*group.prepared);
-    const FrameView results = slot.results.prepare(first.memory);
-    const bool several = job.groups.size() > 1;
-    const FrameView before = several ? slot.before.prepare(first.memory) : frame;
+    const size_t groups = job.groups.size();
+    const bool copies = groups > kMostBeside;
+    const FrameView before = copies ? slot.before.prepare(first.memory) : frame;
+    std::vector<FrameView> results;
+    for (size_t i = 0; i < std::min(groups, kMostBeside); i++) results.push_back(slot.results[i].prepare(first.memory));
     Launches launches;
     const auto place = [&](const Selection &pixels, const FrameView &from, const FrameView &to) {
       launches.emplace_back([=, &first, &pixels, lists = slot.lists.data()] {
+        launches_.join_branches();
         launch_put_in_place(first, pixels, lists, from, to, launches_);
       });
     };
     for (size_t stage = 0; stage < stages_of(first).size(); stage++) {
-      if (several) place(job.needed, frame, before);
-      for (const Group &group : job.groups) {
-        add_stage(slot, group, stage, before, results, launches);
-        place(group.selected, results, frame);
+      if (copies) place(job.needed, frame, before);
+      for (size_t begin = 0; begin < groups; begin += kMostBeside) {
+        const size_t end = std::min(begin + kMostBeside, groups);
+        for (size_t i = begin; i < end; i++) {
+          // Groups that share memory take turns on the stream itself, as does the last group.
+          const size_t branch = shares_memory(job.groups[i]) ? 0 : end - 1 - i;
+          add_stage(slot, job.groups[i], stage, branch, before, results[i - begin], launches);
+        }
+        for (size_t i = begin; i < end; i++) place(job.groups[i].selected, results[i - begin], frame);
       }
     }
     return launches;
   }
 
-  // Adds the launches of a group's stage, from one frame to another.
-  void add_stage(Slot &slot, const Group &group, size_t index, const FrameView &from, const FrameView &to,
-                 Launches &launches) {
+  // Whether the launches of a group need memory that others have, too.
+  static bool shares_memory(const Group &group) {
+    const std::vector<PreparedLaunch> &launches = group.prepared->launches;
+    return group.prepared->lowered.temporaries > 0 ||
+           std::any_of(launches.begin(), launches.end(),
+                       [](const PreparedLaunch &launch) { return launch.prepared.scratch > 0; });
+  }
+
+  // Adds the launches of a group's stage, from one frame to another, on a branch.
+  void add_stage(Slot &slot, const Group &group, size_t index, size_t branch, const FrameView &from,
+                 const FrameView &to, Launches &launches) {
     const Plan &filter = group.prepared->lowered;
     const std::vector<Stage> stages = stages_of(filter);
     prepare_temporaries(slot, *group.prepared);
@@ -416,7 +433,8 @@ class CudaBackend : public Backend {
       const PreparedLaunch &launch = group.launches[i];
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
       const std::vector<PartArea> *const areas = group.computed[i].empty() ? nullptr : &group.computed[i];
-      launches.emplace_back([this, &filter, &launch, areas, buffers] {
+      launches.emplace_back([this, &filter, &launch, areas, branch, buffers] {
+        launches_.begin_branch(branch);
         launch_prepared(launch, {{filter, 0, kernels_, areas}, buffers, &launches_, &opted_in_});
       });
     }

@@ -7,8 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "cuda/cuda_resources.h"
-
 namespace cudaconv {
 
 namespace {
@@ -49,7 +47,30 @@ LaunchGraph::~LaunchGraph() = default;
 
 void LaunchGraph::begin(bool collects) {
   collects_ = collects;
-  count_ = 0;
+  count_ = branch_ = open_ = 0;
+}
+
+void LaunchGraph::begin_branch(size_t number) {
+  if (collects_) return;
+  branch_ = number;
+  if (number > 0 && open_ == 0) fork_.record(stream_);
+  for (; open_ < number; open_++) {
+    if (open_ == branches_.size()) branches_.push_back(std::make_unique<Branch>());
+    fork_.make_wait(branches_[open_]->stream.get());
+  }
+}
+
+void LaunchGraph::join_branches() {
+  for (branch_ = 0; open_ > 0; open_--) {
+    const Branch &branch = *branches_[open_ - 1];
+    branch.done.record(branch.stream.get());
+    branch.done.make_wait(stream_);
+  }
+}
+
+void LaunchGraph::synchronize() const {
+  cudaStreamSynchronize(stream_);
+  for (const auto &branch : branches_) cudaStreamSynchronize(branch->stream.get());
 }
 
 static void launch(const cudaKernelNodeParams &kernel, cudaStream_t stream) {
@@ -59,7 +80,7 @@ static void launch(const cudaKernelNodeParams &kernel, cudaStream_t stream) {
 }
 
 void LaunchGraph::add(const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) {
-  if (!collects_) return launch(kernel, stream_);
+  if (!collects_) return launch(kernel, stream());
   if (count_ == launches_.size()) launches_.emplace_back();
   keep(launches_[count_], kernel, bytes, arguments);
   count_++;

@@ -20,6 +20,8 @@
 #include <memory>
 #include <vector>
 
+#include "cuda/cuda_resources.h"
+
 namespace cudaconv {
 
 class LaunchGraph {
@@ -29,7 +31,8 @@ class LaunchGraph {
   ~LaunchGraph();
   LaunchGraph(const LaunchGraph &) = delete;
 
-  cudaStream_t stream() const { return stream_; }
+  // The stream that launches go to.
+  cudaStream_t stream() const { return branch_ ? branches_[branch_ - 1]->stream.get() : stream_; }
 
   // Begins a frame, and forgets what was added and not enqueued. `collects`: launches wait for enqueue(); else add()
   // enqueues them one by one.
@@ -37,6 +40,15 @@ class LaunchGraph {
 
   // Adds a launch. The arguments are copied; argument i has bytes[i]. Throws Error{Device}.
   void add(const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments);
+
+  // Later launches run on this branch, beside those of other branches. All follow what was added before the first
+  // branch with a stream of its own; branch 0 is the stream itself. Collected launches follow each other all the same.
+  void begin_branch(size_t number);
+  // Later launches follow those of all branches.
+  void join_branches();
+
+  // Waits for all that was enqueued.
+  void synchronize() const;
 
   // Enqueues what was added. To be called before anything else is enqueued on the stream that has to come later. Throws
   // Error{Device}.
@@ -49,6 +61,10 @@ class LaunchGraph {
     std::vector<void *> arguments;  // where they are in `bytes`
   };
   struct Graph;
+  struct Branch {
+    Stream stream;
+    Event done{cudaEventDisableTiming};
+  };
 
   void keep(Launch &launch, const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) const;
   Graph &find_graph();
@@ -56,6 +72,9 @@ class LaunchGraph {
 
   const cudaStream_t stream_;
   bool collects_ = false;
+  std::vector<std::unique_ptr<Branch>> branches_;  // created when needed; branches_[0] is branch 1
+  size_t branch_ = 0, open_ = 0;                   // of these, the one at hand; how many have to be joined
+  Event fork_{cudaEventDisableTiming};
   std::vector<Launch> launches_;  // the first count_ of them were added; the others keep their memory
   size_t count_ = 0;
   std::vector<std::unique_ptr<Graph>> graphs_;  // most recently used first

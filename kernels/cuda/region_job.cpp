@@ -100,7 +100,7 @@ std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegion
     job->groups.push_back({std::move(prepared), std::move(work), std::move(computed), std::move(launches),
                            std::move(mosaic), append_list(boxes, &job->lists), std::move(selected)});
   }
-  if (job->groups.size() > 1) job->needed = select_needed(job->groups);
+  if (job->groups.size() > kMostBeside) job->needed = select_needed(job->groups);
   job->has_copies = with_copies;
   if (with_copies) job->copies = copies_of(planned, job->groups, cancellation);
   // Jobs with masks are not reused: masks are large, and rarely stay the same from frame to frame.

@@ -20,6 +20,8 @@
 
 namespace cudaconv {
 
+constexpr size_t kMostBeside = 8;  // groups that are filtered beside each other, each to a frame of its own
+
 // The regions of one strength: their plan, the work for them, the pixels to compute, and the pixels to put in place.
 struct Group {
   std::shared_ptr<const PreparedPlan> prepared;
@@ -35,7 +37,7 @@ struct Group {
 struct RegionJob {
   std::vector<PlannedRegions> planned;  // what the job is for, if it can be reused; else empty
   std::vector<Group> groups;            // without groups that select no pixel
-  Selection needed;                     // if there are several groups: the pixels that any of them needs
+  Selection needed;                     // if there are more than kMostBeside groups: the pixels that any of them needs
   std::vector<uint8_t> lists;           // what kernels read on the device
   bool has_copies = false;
   RegionCopies copies;  // for frames in host memory that are filtered in place

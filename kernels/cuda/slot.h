@@ -32,8 +32,8 @@ struct Slot {
   OwnedFrame<DeviceBuffer> unpacked_source, unpacked_target;
   OwnedFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnedFrame<DeviceBuffer>> temporaries;
-  // With regions: the results of a stage of a plan and, if there are several plans, the frame before the stage.
-  OwnedFrame<DeviceBuffer> results, before;
+  // With regions: the results of a stage of plans and, if these are more, the frame before the stage.
+  OwnedFrame<DeviceBuffer> results[kMostBeside], before;
   // The lists of a job. A frame that has left may still read its host lists.
   std::array<HostLists, 4> host_lists;
   size_t next_lists = 0;
