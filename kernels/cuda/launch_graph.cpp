@@ -46,8 +46,9 @@ LaunchGraph::LaunchGraph(cudaStream_t stream) : stream_(stream) {}
 LaunchGraph::~LaunchGraph() = default;
 
 void LaunchGraph::begin(bool collects) {
+  join_branches();  // of a frame that was cancelled or failed
   collects_ = collects;
-  count_ = branch_ = open_ = 0;
+  count_ = 0;
 }
 
 void LaunchGraph::begin_branch(size_t number) {
