@@ -163,6 +163,9 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   const StreamContext &context = *context_;
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
   if ((gst_base_transform_is_passthrough(trans_) && context.passthrough()) || empty_gap) return pass(std::move(in));
+  // Where a frame in flight has failed, this one would fail in its wake.
+  const GstFlowReturn earlier = flight_.take_flow();
+  if (earlier != GST_FLOW_OK) return earlier;
   auto frame = std::make_unique<Frame>();
   frame->context = context_;
   frame->may_leave = session_.leaves_order_to_streams(context);

@@ -287,6 +287,26 @@ GST_START_TEST(with_backend_cuda_a_lost_device_is_one_error_in_all_contexts) {
 }
 GST_END_TEST;
 
+// The device is lost with a frame in flight. The next one needs no buffer of it, for which there would be no memory.
+GST_START_TEST(with_backend_cuda_a_lost_device_is_one_error_in_place_too) {
+  Random random = seeded();
+  {
+    Harness h("backend=cuda mask=gauss5 frames-in-flight=4 roi=0,0,100%,100%");
+    set_caps(h, small(), true, true);
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+    Ref<GstBuffer> one = device->copy(random_frame(small(), random).get(), small()),
+                   other = device->copy(random_frame(small(), random).get(), small());
+    standin::fail_call("cudaEventQuery", 1, cudaErrorIllegalAddress);
+    fail_unless_equals_int(gst_harness_push(h.get(), one.release()), GST_FLOW_OK);
+    h.settle();
+    fail_unless_equals_int(gst_harness_push(h.get(), other.release()), GST_FLOW_ERROR);
+    const Report report = h.take_one(GST_MESSAGE_ERROR);
+    fail_unless(strstr(report.text.c_str(), "cudaEventQuery") != nullptr, "%s", report.text.c_str());
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 // Frames come in another context, in which nothing can be made.
 GST_START_TEST(with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device) {
   Random random = seeded();
@@ -1011,6 +1031,7 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_auto_memory_that_cannot_be_mapped_is_a_failed_device);
   tcase_add_test(tc, with_backend_auto_another_context_does_not_undo_a_failure);
   tcase_add_test(tc, with_backend_cuda_a_lost_device_is_one_error_in_all_contexts);
+  tcase_add_test(tc, with_backend_cuda_a_lost_device_is_one_error_in_place_too);
   tcase_add_test(tc, with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);
