@@ -80,6 +80,7 @@ void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
 // where there is none. `trouble`: see add_analytics().
 void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const WantedLabels &wanted, RoiList *list,
                std::string *trouble) {
+  const bool with_analytics = has_analytics(buffer);
   bool is_seen = held;
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta(buffer, &state)) {
@@ -96,7 +97,7 @@ void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const W
     list->add(region_of(*roi), labels, roi->id);
     gboolean repeats = FALSE;
     if (detection) gst_structure_get_boolean(detection, kRepeats, &repeats);
-    list->region.back().repeats = repeats && has_analytics(buffer);
+    list->region.back().repeats = repeats && with_analytics;
     if (!list->region.back().repeats) wanted.count(labels);
   }
   add_analytics(buffer, wanted, {seen_analytics(buffer, held), seen}, list, trouble);
