@@ -631,6 +631,29 @@ GST_START_TEST(calls_that_overlap_are_not_mixed) {
 }
 GST_END_TEST;
 
+// A scaler rounds the metas of a frame in another way than the regions of the roihold before it. They still are regions
+// of it to a later roihold, and count once. Regions of other types count too.
+GST_START_TEST(regions_that_were_scaled_count_once) {
+  for (const char *scaler : {"videoscale ! video/x-raw,width=37,height=29",
+                             "videoscale ! video/x-raw,width=37,height=29,pixel-aspect-ratio=1/1"}) {
+    Harness h(new_bin(std::string("roihold types=face,plate ! ") + scaler +
+                      " ! roihold name=hold ! cudaconv name=filter roi-meta=true backend=" + test_backend()));
+    h.set_caps(gray());
+    for (int i = 0; i < 3; i++) {
+      const Ref<GstBuffer> frame = frame_at(i, {{"face", {7, 9, 15, 11}}, {"plate", kPlate}, {"dog", {3, 3, 5, 5}}});
+      fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+      h.pull();
+    }
+    for (const char *name : {"hold", "filter"}) {
+      const Ref<GstStructure> stats = stats_of(part_of(h.element(), name).get());
+      guint64 regions = 0;
+      fail_unless(gst_structure_get_uint64(stats.get(), "regions", &regions));
+      fail_unless(regions == 9, "%s, %s: %d regions", scaler, name, static_cast<int>(regions));
+    }
+  }
+}
+GST_END_TEST;
+
 // A frame that another element holds cannot leave with metas of its own where its memory cannot be copied.
 GST_START_TEST(a_shared_frame_that_cannot_be_copied_is_an_error) {
   for (const char *properties : {"", "unmarked=mark", "lookahead=40000000"}) {
@@ -677,6 +700,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, reports_may_be_answered);
   tcase_add_test(tc, a_call_publishes_its_own_properties_alone);
   tcase_add_test(tc, calls_that_overlap_are_not_mixed);
+  tcase_add_test(tc, regions_that_were_scaled_count_once);
   tcase_add_test(tc, a_shared_frame_that_cannot_be_copied_is_an_error);
   return suite;
 }
