@@ -433,9 +433,12 @@ class CudaBackend : public Backend {
       const PreparedLaunch &launch = group.launches[i];
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
       const std::vector<PartArea> *const areas = group.computed[i].empty() ? nullptr : &group.computed[i];
-      launches.emplace_back([this, &filter, &launch, areas, branch, buffers] {
+      const auto *const tiles = reinterpret_cast<const uint32_t *>(slot.lists.data() + group.tiles[i]);
+      launches.emplace_back([=, &filter, &launch] {
         launches_.begin_branch(branch);
-        launch_prepared(launch, {{filter, 0, kernels_, areas}, buffers, &launches_, &opted_in_});
+        PassRun run = {{filter, 0, kernels_, areas}, buffers, &launches_, &opted_in_};
+        if (!launch.prepared.tiles.empty()) run.tile_list = tiles;
+        launch_prepared(launch, run);
       });
     }
   }

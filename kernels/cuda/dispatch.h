@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -51,7 +52,9 @@ struct Prepared {
   // Enqueues these passes for a frame, whose addresses it fills in. All pixels of the last one are filtered, also those
   // that border=keep keeps. Throws Error{Device}.
   std::function<void(const PassRun &)> launch;
-  size_t scratch = 0;  // bytes of device memory that they need besides frames, FrameBuffers::scratch
+  size_t scratch = 0;                // bytes of device memory that they need besides frames, FrameBuffers::scratch
+  bool lists_tiles = false;          // whether they take more than kMaxParts rectangles of areas, by
+  std::vector<uint32_t> tiles = {};  // the numbers of their tiles, see FrameParams::tile_list
 };
 
 // A way to carry passes out. Enqueues nothing, but asks for the limits of the current device. Throws Error{Device}.

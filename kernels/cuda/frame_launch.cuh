@@ -6,6 +6,9 @@
 // tiles of other sizes suit these better, and kept while the regions stay.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "cuda/launch.cuh"
 #include "cuda/launchers.h"
 
@@ -18,6 +21,7 @@ struct KernelLaunch {
   unsigned blocks = 0;
   dim3 threads;
   size_t shared_bytes = 0;
+  bool lists_tiles = false;  // whether the kernel takes FrameParams::tile_list
 };
 
 // Enqueues a launch that does not depend on tiles. Throws Error{Device}.
@@ -39,13 +43,15 @@ void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as,
 // A launch with these parameters, of `passes` passes, whose tiles have been cut. Each frame only brings its addresses.
 template <typename Params>
 Prepared prepare_launch(KernelLaunch<Params> launch_as, Params params, int passes = 1) {
-  if (params.host[0].area) launch_as.blocks = cut_areas(params);
-  return {passes, [=](const PassRun &run) {
-            Params p = params;
-            fill_addresses(run, run.index + passes - 1, p);
-            enqueue_whole(run, run.name, launch_as.kernel, launch_as.blocks, launch_as.threads, launch_as.shared_bytes,
-                          p);
-          }};
+  std::vector<uint32_t> tiles;
+  if (params.host[0].area) launch_as.blocks = cut_areas(params, &tiles);
+  const auto launch = [=](const PassRun &run) {
+    Params p = params;
+    fill_addresses(run, run.index + passes - 1, p);
+    p.tile_list = run.tile_list;
+    enqueue_whole(run, run.name, launch_as.kernel, launch_as.blocks, launch_as.threads, launch_as.shared_bytes, p);
+  };
+  return {passes, launch, 0, launch_as.lists_tiles, std::move(tiles)};
 }
 
 // Completes `p`, whose frame is filled in, and returns the launch, without a kernel if the pass is not for the form.

@@ -96,6 +96,9 @@ struct FrameParams {
   // The tiles have numbers, part by part and row by row; these are the parts' first ones. A block works on the tile of
   // its own number.
   int32_t first_block[kMaxParts];
+  // With KernelLaunch::lists_tiles, for many rectangles: the numbers of the tiles to work on, a block each, in device
+  // memory. These tiles overlap: one begins at each row and column where tiles for regions may begin.
+  const uint32_t *tile_list;
   PartParams part[kMaxParts];
   int32_t keep_x, keep_y;  // these, the gains, the shift and the norm: see Pass
   int64_t sum_gain, center_gain;

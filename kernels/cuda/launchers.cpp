@@ -183,9 +183,12 @@ int aligned_columns(const PartParams &part, int row) {
 }
 
 int64_t blocks_of_area(const FrameParams::Host &host) {
-  int64_t tiles = 0;
-  for (const PixelRect &rect : host.area->rectangles) tiles += tiles_of(rect, host).tiles();
-  return tiles;
+  constexpr size_t kMostCounted = 16;  // rectangles, since launchers ask for dozens of sizes of tiles
+  const std::vector<PixelRect> &rectangles = host.area->rectangles;
+  const size_t step = rectangles.size() / kMostCounted + 1;
+  int64_t counted = 0, tiles = 0;
+  for (size_t i = 0; i < rectangles.size(); i += step, counted++) tiles += tiles_of(rectangles[i], host).tiles();
+  return counted ? tiles * static_cast<int64_t>(rectangles.size()) / counted : 0;
 }
 
 PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host) {
@@ -217,9 +220,32 @@ PixelRect read_bounds(const PartParams &part, const FrameParams::Host &host, Bor
   return {std::max(r.x0, 0), std::max(r.y0, 0), std::min(r.x1, part.width), std::min(r.y1, part.height)};
 }
 
-unsigned cut_areas(FrameParams &p) {
+// Lists the tiles of the areas in p.host.
+static unsigned list_tiles(FrameParams &p, std::vector<uint32_t> *tiles) {
+  uint32_t first = 0;  // the number of a part's first tile
+  for (int i = 0; i < p.parts; i++) {
+    const FrameParams::Host &host = p.host[i];
+    PartParams &part = p.part[i];
+    p.first_block[i] = static_cast<int32_t>(first);
+    number_columns(part, static_cast<int>(pieces_of(host.row, host.step_x)), host.step_x);
+    for (const PixelRect &rect : host.area->rectangles) {
+      const TileRange range = tiles_of(rect, host);
+      for (int t = 0; t < range.tiles(); t++) {
+        const int x = range.x + t % range.columns * host.tile_width;
+        const int y = range.y + t / range.columns * host.tile_height;
+        tiles->push_back(first + static_cast<uint32_t>(y * part.tiles_x + x / host.step_x));
+      }
+    }
+    first += static_cast<uint32_t>(part.height * part.tiles_x);
+  }
+  return static_cast<unsigned>(tiles->size());
+}
+
+unsigned cut_areas(FrameParams &p, std::vector<uint32_t> *tiles) {
+  const auto add = [&](size_t sum, const FrameParams::Host &host) { return sum + host.area->rectangles.size(); };
+  if (std::accumulate(p.host, p.host + p.parts, size_t{0}, add) > kMaxParts) return list_tiles(p, tiles);
   PartParams part[kMaxParts];
-  int32_t parts = 0, tiles = 0;
+  int32_t parts = 0, blocks = 0;
   for (int i = 0; i < p.parts; i++)
     for (const PixelRect &rect : p.host[i].area->rectangles) {
       const TileRange range = tiles_of(rect, p.host[i]);
@@ -227,12 +253,12 @@ unsigned cut_areas(FrameParams &p) {
       number_columns(out, range.columns, p.host[i].tile_width);
       out.first_column = range.x;
       out.first_row = static_cast<uint16_t>(range.y);
-      p.first_block[parts++] = tiles;
-      tiles += range.tiles();
+      p.first_block[parts++] = blocks;
+      blocks += range.tiles();
     }
   p.parts = parts;
   std::copy(part, part + parts, p.part);
-  return static_cast<unsigned>(tiles);
+  return static_cast<unsigned>(blocks);
 }
 
 }  // namespace cudaconv

@@ -49,6 +49,7 @@ struct PassRun : PassQuery {
   std::set<const void *>
       *opted_in;               // the kernels that allow_shared_memory() has been called for in the backend's context
   const char *name = nullptr;  // of the structure, for messages
+  const uint32_t *tile_list = nullptr;  // Prepared::tiles in device memory
 };
 
 // The run under another name.
@@ -119,7 +120,7 @@ inline void fill_frame(const PassRun &run, FrameParams &p) {
   fill_addresses(run, run.index, p);
 }
 
-// How many tiles hold the rectangles of a part's area.
+// How many tiles hold the rectangles of a part's area, about so if these are many.
 int64_t blocks_of_area(const FrameParams::Host &host);
 
 // The least number of columns whose bytes are whole pixels and a multiple of 16 bytes. `row`: columns of a row of the
@@ -197,8 +198,9 @@ PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host);
 // The pixels that windows of these radii read for the pixels of a part to work on, as a rectangle.
 PixelRect read_bounds(const PartParams &part, const FrameParams::Host &host, Border border, int radius_x, int radius_y);
 
-// Makes `p` work on tiles that hold the areas in p.host: each rectangle becomes a part of its own. Tiles of two
-// rectangles may overlap. Returns the number of blocks.
-unsigned cut_areas(FrameParams &p);
+// Makes `p` work on tiles that hold the areas in p.host: each rectangle becomes a part of its own. The tiles of more
+// than kMaxParts rectangles are listed in `tiles`, see FrameParams::tile_list. Tiles of two rectangles may overlap.
+// Returns the number of blocks.
+unsigned cut_areas(FrameParams &p, std::vector<uint32_t> *tiles = nullptr);
 
 }  // namespace cudaconv

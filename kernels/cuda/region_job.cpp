@@ -35,25 +35,32 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
   return copies_of_regions(plan, read, written);
 }
 
-// The pixels of each part that a launch computes: as few rectangles, which travel with it as parts of their own, or as
-// the rectangle around all. Empty if that is the frame.
+// The pixels of each part that a launch computes. Few rectangles travel with it as parts of their own. The tiles of
+// more rectangles are listed, or it computes the rectangle around all. Empty if that is the frame.
 std::vector<PartArea> areas_of(const PreparedPlan &prepared, const PreparedLaunch &launch, const RegionWork &work) {
   const Plan &plan = prepared.lowered;
   const Pass &pass = plan.passes[launch.first];
   std::vector<PartArea> areas;
+  // Listed tiles take less time than the rectangle around all if they are less than kMost of it. Each rectangle counts
+  // as kMore pixels wider and higher. Found on H200 (region-bench).
+  constexpr double kMore = 32, kMost = 0.75;
+  double covered = 0, around = 0;
   size_t rectangles = 0;
-  bool few = true, whole = true;
+  bool each = true, whole = true;
   for (size_t i = 0; i < plan.parts.size(); i++) {
     const Area &area = work.computed(launch.first + launch.passes() - 1, i);
     areas.push_back({area.width(), area.joined(pass.radius_x, pass.radius_y), area.bounds()});
     rectangles += areas[i].rectangles.size();
+    for (const PixelRect &r : areas[i].rectangles) covered += (r.width() + kMore) * (r.height() + kMore);
+    around += static_cast<double>(area.bounds().pixels());
     // The tiles of two rectangles may overlap, see has_fields().
     const bool fields = plan.layout.plane[plan.parts[i].plane].container == Container::Packed32;
-    few = few && rectangles <= kMaxParts && !(fields && areas[i].rectangles.size() > 1);
+    each = each && !(fields && areas[i].rectangles.size() > 1);
   }
+  each = each && (rectangles <= kMaxParts || (launch.prepared.lists_tiles && covered < kMost * around));
   for (size_t i = 0; i < plan.parts.size(); i++) {
     PartArea &area = areas[i];
-    if (!few && !area.bounds.empty()) area.rectangles = {area.bounds};
+    if (!each && !area.bounds.empty()) area.rectangles = {area.bounds};
     whole = whole && area.rectangles.size() == 1 &&
             area.rectangles[0].pixels() == int64_t{area.width} * plan.parts[i].height;
   }
@@ -93,12 +100,14 @@ std::shared_ptr<const RegionJob> make_region_job(const std::vector<PlannedRegion
     for (size_t i = 0; i < launches.size(); i++)
       if (!computed[i].empty())
         launches[i] = prepare_on_areas(launches[i], filter, prepared_plans.kernels(), computed[i]);
+    std::vector<size_t> tiles;
+    for (const PreparedLaunch &launch : launches) tiles.push_back(append_list(launch.prepared.tiles, &job->lists));
     std::vector<MosaicTiledBox> boxes;
     std::vector<MosaicTiles> mosaic;
     if (!work.mosaic().empty()) mosaic = cut_mosaic(work.mosaic(), filter, &boxes);
     Selection selected = select_regions(filter, work, &job->lists);
     job->groups.push_back({std::move(prepared), std::move(work), std::move(computed), std::move(launches),
-                           std::move(mosaic), append_list(boxes, &job->lists), std::move(selected)});
+                           std::move(tiles), std::move(mosaic), append_list(boxes, &job->lists), std::move(selected)});
   }
   if (job->groups.size() > kMostBeside) job->needed = select_needed(job->groups);
   job->has_copies = with_copies;

@@ -28,6 +28,7 @@ struct Group {
   RegionWork work;
   std::vector<std::vector<PartArea>> computed;  // [launch][part]; no part: all pixels of the frame
   std::vector<PreparedLaunch> launches;         // on these
+  std::vector<size_t> tiles;                    // by launch: where the numbers of tiles begin in the lists of the job
   std::vector<MosaicTiles> mosaic;              // the tiles of a mosaic by part
   size_t mosaic_boxes;                          // where their boxes begin in the lists of the job
   Selection selected;

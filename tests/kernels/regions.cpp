@@ -472,21 +472,23 @@ void test_long_lists(Backend &backend) {
   }
 }
 
-// Regions as wide as tiles, which begin elsewhere. Few are rectangles to work on, others the one around all, on one
-// plane or several. The expected pixels come from the whole frame, filtered with the same plan.
+// Regions as wide as tiles, which begin elsewhere. Few are rectangles to work on, others a list of tiles or the
+// rectangle around all, on one plane or several. The expected pixels come from the whole frame, filtered with the same
+// plan.
 void test_tiles(Backend &backend) {
   const struct {
     const char *format;
     Mask mask;
     int size;
     double sigma;
-  } kCases[] = {{"RGBA", Mask::Gauss, 3, kAutoSigma},  {"RGBA", Mask::Gauss, 31, kAutoSigma},
-                {"RGB", Mask::Gauss, 31, kAutoSigma},  {"RGBA", Mask::Dilate, 15, kAutoSigma},
-                {"NV12", Mask::Gauss, 9, kAutoSigma},  {"I420", Mask::Gauss, 0, 13},
-                {"GRAY8", Mask::Median, 5, kAutoSigma}};
-  for (const auto &[format, mask, size, sigma] : kCases) {
-    // The distance from region to region. Regions of wide masks would be joined if they were closer.
-    const int pitch = sigma > 0 ? 190 : 67, height = 2 * pitch + 7;
+    int pitch;  // from region to region. Regions of wide masks would be joined if they were closer
+  } kCases[] = {{"RGBA", Mask::Gauss, 3, kAutoSigma, 67},   {"RGBA", Mask::Gauss, 31, kAutoSigma, 67},
+                {"RGBA", Mask::Gauss, 31, kAutoSigma, 150}, {"RGB", Mask::Gauss, 31, kAutoSigma, 67},
+                {"NV12", Mask::Gauss, 31, kAutoSigma, 150}, {"GRAY16_LE", Mask::Gauss, 15, kAutoSigma, 150},
+                {"RGBA", Mask::Dilate, 15, kAutoSigma, 67}, {"NV12", Mask::Gauss, 9, kAutoSigma, 67},
+                {"I420", Mask::Gauss, 0, 13, 190},          {"GRAY8", Mask::Median, 5, kAutoSigma, 67}};
+  for (const auto &[format, mask, size, sigma, pitch] : kCases) {
+    const int height = 2 * pitch + 7, width_of_many = pitch / 2 - 3;
     const FrameLayout layout = format_named(format).layout(6 * pitch + 9, height);
     FilterSettings settings;
     settings.mask = mask;
@@ -500,10 +502,10 @@ void test_tiles(Backend &backend) {
     backend.retire(backend.submit(plan, source.view(), whole.view(), {}));
     const reference::Frame before = reference::read(layout, source.view()),
                            filtered = reference::read(layout, whole.view());
-    for (const int width : {64, 120, 128, 256, 30}) {
+    for (const int width : {64, 120, 128, 256, width_of_many}) {
       Regions regions;
       regions.active = true;
-      if (width == 30)
+      if (width == width_of_many)
         for (int i = 0; i < 12; i++)
           regions.region.push_back({5 + i % 6 * pitch, height - 41 - i / 6 * pitch, width, 41});
       else
@@ -513,8 +515,8 @@ void test_tiles(Backend &backend) {
       GuardedFrame got = source, want = source;
       reference::write(expected, layout, want.view());
       backend.retire(backend.submit(plan, got.view(), got.view(), regions));
-      expect(got == want,
-             std::string("regions ") + std::to_string(width) + " wide of " + format + " on " + backend.name());
+      expect(got == want, std::string("regions ") + std::to_string(width) + " wide, " + std::to_string(pitch) +
+                              " apart, of " + format + " on " + backend.name());
     }
   }
 }

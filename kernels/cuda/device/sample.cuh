@@ -38,10 +38,15 @@ struct Tile {
   int x0, y0;
 };
 
-// The tile of this block.
+// The tile of this block. kListed: for kernels whose launches have KernelLaunch::lists_tiles.
+template <bool kListed = false>
 __device__ inline Tile locate_tile(const FrameParams &p, int tile_height) {
-  const int number = static_cast<int>(blockIdx.x);
-  int i = 0;
+  int number = static_cast<int>(blockIdx.x), i = 0;
+  if constexpr (kListed)
+    if (p.tile_list) {
+      number = warp_uniform(static_cast<int>(p.tile_list[number]));
+      tile_height = 1;
+    }
   while (i + 1 < p.parts && number >= p.first_block[i + 1]) i++;
   const PartParams &part = p.part[i];
   const int tile = number - p.first_block[i];

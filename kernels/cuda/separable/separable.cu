@@ -32,7 +32,7 @@ KernelLaunch<SeparableMmaParams> launch_of(SeparableMmaParams &p) {
                                 : choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, Strip::kMinBlocks,
                                                      strip_bytes<Shape>, cut, cost);
   if (!rows) return {};
-  return {strip_mma_kernel<Shape, kFewChannels>, cut(rows), kStripThreads, strip_bytes<Shape>(rows)};
+  return {strip_mma_kernel<Shape, kFewChannels>, cut(rows), kStripThreads, strip_bytes<Shape>(rows), true};
 }
 
 template <Samples kSamples, bool kFewChannels>

@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kFewChann
     strip_mma_kernel(const __grid_constant__ SeparableMmaParams p) {
   if constexpr (kHasMma) {
     constexpr Samples kSamples = Shape::kSamples;
-    const Tile tile = locate_tile(p, p.tile_height);
+    const Tile tile = locate_tile<true>(p, p.tile_height);
     const int channels = tile.part.channels;
     if (!tile.part.has_filtered) {
       const int width = static_cast<int>(blockDim.x) / 32 * strip_width(channels * sample_bytes(kSamples));
