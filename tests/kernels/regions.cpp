@@ -120,7 +120,7 @@ void test_groups(Backend &backend) {
       FilterSettings s;
       s.mask = masks[turn % 5];
       s.size = 3 + 2 * (g % 4);
-      s.iterations = turn % 4 > 1 ? 2 : 1;
+      s.iterations = turn % 4 == 3 || turn % 8 == 6 ? 2 : 1;
       s.border = turn % 3 ? Border::Reflect101 : Border::Wrap;
       if (turn % 10 == 9) s.border = Border::Keep;
       Regions r;
@@ -484,9 +484,9 @@ void test_tiles(Backend &backend) {
     int pitch;  // from region to region. Regions of wide masks would be joined if they were closer
   } kCases[] = {{"RGBA", Mask::Gauss, 3, kAutoSigma, 67},   {"RGBA", Mask::Gauss, 31, kAutoSigma, 67},
                 {"RGBA", Mask::Gauss, 31, kAutoSigma, 150}, {"RGB", Mask::Gauss, 31, kAutoSigma, 67},
-                {"NV12", Mask::Gauss, 31, kAutoSigma, 150}, {"GRAY16_LE", Mask::Gauss, 15, kAutoSigma, 150},
-                {"RGBA", Mask::Dilate, 15, kAutoSigma, 67}, {"NV12", Mask::Gauss, 9, kAutoSigma, 67},
-                {"I420", Mask::Gauss, 0, 13, 190},          {"GRAY8", Mask::Median, 5, kAutoSigma, 67}};
+                {"NV12", Mask::Gauss, 31, kAutoSigma, 150}, {"RGBA", Mask::Dilate, 15, kAutoSigma, 67},
+                {"NV12", Mask::Gauss, 9, kAutoSigma, 67},   {"I420", Mask::Gauss, 0, 13, 190},
+                {"GRAY8", Mask::Median, 5, kAutoSigma, 67}};
   for (const auto &[format, mask, size, sigma, pitch] : kCases) {
     const int height = 2 * pitch + 7, width_of_many = pitch / 2 - 3;
     const FrameLayout layout = format_named(format).layout(6 * pitch + 9, height);
