@@ -82,21 +82,14 @@ void enqueue_columns(const PassRun &run, MeanParams &p) {
                 sizeof(int32_t) * (p.strip + p.height), p);
 }
 
-// Parts of other numbers of channels have launches of their own.
 template <int kBytes>
 void enqueue_rows(const PassRun &run, MeanParams &p) {
   const unsigned blocks = cut_tiles(p, TileCorners::Multiples, [&](const PartParams &part) {
     return TileSize{pixels_of_block(p, part), part.width, 1};
   });
-  // There are no three samples of 16 bits, see is_uniform_dense().
-  void (*const kernels[])(MeanParams) = {mean_rows_kernel<1, kBytes>, mean_rows_kernel<2, kBytes>,
-                                         mean_rows_kernel < kBytes == 1 ? 3 : 4, kBytes >, mean_rows_kernel<4, kBytes>};
-  for (int channels = 1; channels <= 4; channels++) {
-    size_t bytes = 0;
-    for (int i = 0; i < p.parts; i++)
-      if (p.part[i].channels == channels) bytes = std::max(bytes, row_bytes(p, p.part[i], p.host[i].tile_width));
-    if (bytes) enqueue(run, KernelLaunch<MeanParams>{kernels[channels - 1], blocks, kMeanThreads, bytes}, p);
-  }
+  size_t bytes = 0;
+  for (int i = 0; i < p.parts; i++) bytes = std::max(bytes, row_bytes(p, p.part[i], p.host[i].tile_width));
+  enqueue(run, KernelLaunch<MeanParams>{mean_rows_kernel<kBytes>, blocks, kMeanThreads, bytes}, p);
 }
 
 template <int kBytes>

@@ -179,13 +179,11 @@ __device__ inline uint32_t round_mean(const MeanParams &p, Sum sum) {
 // A block makes a row of results, or a part of it. The line has a pixel of zeros, then the pixels that windows reach,
 // those beside the frame too.
 template <int kChannels, int kBytes>
-__global__ void __launch_bounds__(kMeanThreads) mean_rows_kernel(const __grid_constant__ MeanParams p) {
+__device__ inline void make_row(const MeanParams &p, const Tile &tile) {
   using Sum = WindowSum<kBytes>;
   constexpr int kSamples = 4 / kBytes;
   constexpr int kTogether = kChannels % 2 ? 1 : kChannels < kSamples ? kChannels : kSamples;  // sums of aligned words
-  const Tile tile = locate_tile(p, 1);
   const PartParams &part = tile.part;
-  if (part.channels != kChannels) return;
   const int width = min(part.column_step, part.width - tile.x0);  // of the block's results
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
   const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
@@ -243,6 +241,18 @@ __global__ void __launch_bounds__(kMeanThreads) mean_rows_kernel(const __grid_co
     }
     store_bytes<1>(to + 4 * word, bytes, &result);
   }
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(kMeanThreads) mean_rows_kernel(const __grid_constant__ MeanParams p) {
+  const Tile tile = locate_tile(p, 1);
+  const int channels = tile.part.channels;
+  if (channels == 1) return make_row<1, kBytes>(p, tile);
+  if (channels == 2) return make_row<2, kBytes>(p, tile);
+  // There are no three samples of 16 bits, see is_uniform_dense().
+  if constexpr (kBytes == 1)
+    if (channels == 3) return make_row<3, kBytes>(p, tile);
+  make_row<4, kBytes>(p, tile);
 }
 
 }  // namespace cudaconv::mean
