@@ -4,10 +4,10 @@
 
     readme.py README MANUAL CAPABILITIES [--write]
 
-README and MANUAL, gst/README.md, have to list every mask. MANUAL has to list every property of cudaconv and roihold
-with its type and default, the presets of GST_PRESET_PATH for both, the formats, and which method does which mask. Links
-among the manuals have to lead somewhere. CAPABILITIES is the program tests/kernels/capabilities. --write puts the
-tables of formats and methods into MANUAL. The table of formats has the version of GStreamer that a format needs, where
+README and MANUAL, gst/README.md, have to list every mask, MANUAL with the text of gst-inspect-1.0. MANUAL has to list
+every property of cudaconv and roihold with its type and default, the presets of GST_PRESET_PATH for both, the formats,
+and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the program
+tests/kernels/capabilities. --write puts the tables of masks, formats and methods into MANUAL. The table of formats has the version of GStreamer that a format needs, where
 that is newer than 1.22. Without CUDA only system memory is compared. With a GStreamer newer than LAST_VERSION there may
 be more formats than in the table.
 """
@@ -64,8 +64,13 @@ def range_of(block):
     return found and tuple(map(float, found.groups()))
 
 
+# The names of the masks, each with its text.
 def masks(text):
-    return re.findall(r"^ +\(\d+\): ([a-z0-9-]+) +- ", property_blocks(text)["mask"], re.M)
+    return dict(re.findall(r"^ +\(\d+\): ([a-z0-9-]+) +- (.*)$", property_blocks(text)["mask"], re.M))
+
+
+def mask_table(text):
+    return "\n".join(["| `mask` | result |", "|---|---|"] + ["| `%s` | %s |" % mask for mask in masks(text).items()])
 
 
 # The rows of the table of a section, each a list of cells, without the heading.
@@ -75,10 +80,9 @@ def rows_of(text, title):
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][1:]
 
 
-# The masks of a table in the section Masks. One column has their names in quotes.
-def listed_masks(text, column):
-    quoted = (re.findall("`([^`]*)`", row[column]) for row in rows_of(text, "Masks"))
-    return [name for names in quoted for name in re.findall(r"[a-z0-9-]+", " ".join(names))]
+# The masks of the table in the section Masks.
+def listed_masks(text):
+    return [name for row in rows_of(text, "Masks") for name in re.findall("`([^`]*)`", row[1])]
 
 
 def formats_by_memory(text):
@@ -241,7 +245,8 @@ def main():
     methods = subprocess.run([capabilities], check=True, capture_output=True, text=True).stdout.strip()
     rows = read_format_table(section(text, "formats").group(2))
     if "--write" in sys.argv:
-        for name, table in (("formats", format_table(rows, memories)), ("methods", methods)):
+        for name, table in (("masks", mask_table(inspected)), ("formats", format_table(rows, memories)),
+                            ("methods", methods)):
             found = section(text, name)
             text = text[:found.start(2)] + table + text[found.end(2):]
         open(manual, "w", encoding="utf-8").write(text)
@@ -252,8 +257,9 @@ def main():
     checks = {
         "links": check_links(manuals),
         "gst/NEWS.md": check_news(os.path.join(top, "gst", "NEWS.md"), os.path.join(top, "meson.build")),
-        "README.md": difference("masks", listed_masks(open(readme, encoding="utf-8").read(), 1), masks(inspected)),
-        "gst/README.md, masks": difference("masks", listed_masks(text, 0), masks(inspected)),
+        "README.md": difference("masks", listed_masks(open(readme, encoding="utf-8").read()), masks(inspected)),
+        "gst/README.md, masks": [] if section(text, "masks").group(2) == mask_table(inspected)
+                                else ["masks; it should be\n" + mask_table(inspected)],
         "gst/README.md, properties": check_properties(text, inspected),
         "gst/README.md, roihold": check_roihold(text, roihold),
         "gst/README.md, presets": difference("presets", listed_presets(text), presets(inspected)) +
