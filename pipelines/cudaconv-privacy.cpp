@@ -167,9 +167,10 @@ GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *, gpointer by_hand
   return GST_PAD_PROBE_REMOVE;  // for later frames the regions are scaled
 }
 
-// facedetect takes three bytes for each pixel of a row for the stride. Where rows are padded, as RGB is at widths that
-// 4 does not divide, it sees a slanted picture without a face. It gets a copy without padding, whose stride is in its
-// GstVideoMeta: the elements behind read it right, and nothing is cut off or scaled.
+// facedetect takes three bytes for each pixel of a row for the stride, as do readers of bare frames. Where rows are
+// padded, as RGB is at widths that 4 does not divide, they see a slanted picture, facedetect without a face. They get a
+// copy without padding, whose stride is in its GstVideoMeta: the elements behind read it right, and nothing is cut off
+// or scaled.
 GstPadProbeReturn pack_rows(GstPad *pad, GstPadProbeInfo *info, gpointer) {
   const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
   GstBuffer *const buffer = GST_PAD_PROBE_INFO_BUFFER(info);
@@ -177,7 +178,7 @@ GstPadProbeReturn pack_rows(GstPad *pad, GstPadProbeInfo *info, gpointer) {
   GstVideoFrame frame;
   if (!caps || !gst_video_info_from_caps(&video, caps.get()) ||
       !gst_video_frame_map(&frame, &video, buffer, GST_MAP_READ)) {
-    post_failure(GST_ELEMENT(GST_OBJECT_PARENT(pad)), "the detector cannot read a frame");
+    post_failure(GST_ELEMENT(GST_OBJECT_PARENT(pad)), "cannot read a frame");
     return GST_PAD_PROBE_DROP;
   }
   gint stride[GST_VIDEO_MAX_PLANES] = {3 * video.width};
@@ -355,12 +356,12 @@ void check_settings(const Options &options) {
 
 // Takes back settings of the program that the others leave without effect: a warning would name what nobody has set.
 void take_back_unused(GstElement *hider, const std::vector<std::string> &settings) {
-  for (const std::string name : {"roi-scale", "roi-grow"}) {
+  for (const std::string name : {"roi-scale", "roi-grow", "alpha"}) {
     const auto sets = [&](const std::string &setting) { return setting.compare(0, name.size() + 1, name + "=") == 0; };
     gboolean used = TRUE;
     g_signal_emit_by_name(hider, "has-effect", name.c_str(), &used);
     if (!used && std::count_if(settings.begin(), settings.end(), sets) == 1)
-      g_object_set(hider, name.c_str(), 0.0, nullptr);
+      gst_util_set_object_arg(G_OBJECT(hider), name.c_str(), "0");
   }
 }
 
@@ -460,7 +461,9 @@ void hide_in_video(const Options &options) {
                              " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
     hider = set_up(pipeline.get(), options, &counts);
     add_source(pipeline.get(), options.input);
-    g_object_set(find(pipeline.get(), "file").get(), "location", file.part().c_str(), nullptr);
+    const Owned<GstElement> sink = find(pipeline.get(), "file");
+    add_probe(sink.get(), pack_rows, nullptr);
+    g_object_set(sink.get(), "location", file.part().c_str(), nullptr);
   } else {
     Owned<GstElement> filter = make_bin(line_of(options));
     hider = set_up(filter.get(), options, &counts);

@@ -198,9 +198,10 @@ class VideoMeta(ctypes.Structure):
 def make_packer():
     """Makes a pad probe that takes the padding out of rows of RGB.
 
-    facedetect takes three bytes for each pixel of a row for the stride. Where rows are padded, as RGB is at widths
-    that 4 does not divide, it sees a slanted picture without a face. It gets a copy without padding, whose stride is in
-    its GstVideoMeta: the elements behind read it right, and nothing is cut off or scaled.
+    facedetect takes three bytes for each pixel of a row for the stride, as do readers of bare frames. Where rows are
+    padded, as RGB is at widths that 4 does not divide, they see a slanted picture, facedetect without a face. They get
+    a copy without padding, whose stride is in its GstVideoMeta: the elements behind read it right, and nothing is cut
+    off or scaled.
     """
     rgb, copy_all_but_memory = 15, 1 | 2 | 4  # GST_VIDEO_FORMAT_RGB; GST_BUFFER_COPY_FLAGS, _TIMESTAMPS and _META
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
@@ -222,7 +223,7 @@ def make_packer():
         if stride == row:
             return Gst.PadProbeReturn.OK
         if stride < row:
-            return refuse(pad, "the detector cannot read a frame")
+            return refuse(pad, "cannot read a frame")
         padded = ctypes.create_string_buffer(height * stride)
         extract(info.data, offset, padded, height * stride)
         view = memoryview(padded)
@@ -706,13 +707,15 @@ def make_pipeline(options, part, counts):
         detector.set_property("min-size-width", SMALLEST_FACE)
         detector.set_property("min-size-height", SMALLEST_FACE)
         detector.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_packer())
+    if options.output and not decoder and not pipeline.get_by_name("muxer"):
+        pipeline.get_by_name("file").get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_packer())
     if pipeline.get_by_name("muxer"):
         pipeline.get_by_name("hider").get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, check_time)
     marked.add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
     for setting in own_settings(options) + options.settings:
         set_property(pipeline, setting)
     hider = pipeline.get_by_name("hider")
-    for name in "roi-scale", "roi-grow":  # without effect, a warning would name what nobody has set
+    for name in "roi-scale", "roi-grow", "alpha":  # without effect, a warning would name what nobody has set
         if not hider.emit("has-effect", name) and not any(s.startswith(f"{name}=") for s in options.settings):
             hider.set_property(name, 0)
     return pipeline
