@@ -285,20 +285,72 @@ bool is_png(const std::string &name) {
   return has_suffix(name, ".png");
 }
 
-void compare(const Options &options) {
-  OutputFile file(options.output, options.input);
-  warn_of_animation(path_of(options.input));
+// Lets no frame pass before a moment of an input whose parts may begin their time anew.
+struct From {
+  gint64 moment;  // nanoseconds from the beginning; -1: the middle
+  GstClockTime last = 0, begin = 0;
+
+  static GstPadProbeReturn wait(GstPad *pad, GstPadProbeInfo *info, gpointer from) {
+    auto *self = static_cast<From *>(from);
+    gint64 duration = -1;
+    if (self->moment < 0 && gst_pad_query_duration(pad, GST_FORMAT_TIME, &duration)) self->moment = duration / 2;
+    GstBuffer *const frame = GST_PAD_PROBE_INFO_BUFFER(info);
+    const Owned<GstEvent> event(gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0));
+    const GstSegment *segment;
+    gst_event_parse_segment(event.get(), &segment);
+    const GstClockTime end =
+        GST_BUFFER_PTS(frame) + (GST_BUFFER_DURATION_IS_VALID(frame) ? GST_BUFFER_DURATION(frame) : 1);
+    GstClockTime time = self->begin + gst_segment_to_running_time(segment, GST_FORMAT_TIME, end);
+    if (time < self->last) {
+      self->begin = self->last;
+      time = self->begin + gst_segment_to_running_time(segment, GST_FORMAT_TIME, end);
+    }
+    self->last = time;
+    return static_cast<gint64>(time) > self->moment ? GST_PAD_PROBE_OK : GST_PAD_PROBE_DROP;
+  }
+};
+
+// A demuxer that has told all streams gets another one, or loses one, which then has no parent.
+void stop_seeking(GstElement *demuxer, GstPad *pad, gpointer reads) {
+  const bool told =
+      g_object_get_data(G_OBJECT(demuxer), "no-more-pads") || GST_OBJECT_PARENT(pad) != GST_OBJECT(demuxer);
+  if (!told || GST_STATE_TARGET(demuxer) <= GST_STATE_READY) return;  // it is stopped
+  *static_cast<std::atomic<bool> *>(reads) = true;
+  post_failure(demuxer, "its streams are replaced");
+}
+
+void watch_demuxer(GstBin *, GstBin *, GstElement *element, gpointer reads) {
+  GstElementFactory *const factory = gst_element_get_factory(element);
+  if (!factory || !gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DEMUXER)) return;
+  const auto note =
+      +[](GstElement *demuxer, gpointer) { g_object_set_data(G_OBJECT(demuxer), "no-more-pads", demuxer); };
+  g_signal_connect(element, "no-more-pads", G_CALLBACK(note), nullptr);
+  for (const char *signal : {"pad-added", "pad-removed"})
+    g_signal_connect(element, signal, G_CALLBACK(stop_seeking), reads);
+}
+
+// Writes the picture. Its moment is found by a seek. Where that fails, `reads` is set: decodebin does not seek in an
+// input whose streams are replaced, for example. If `reads` is set, the input is read from its beginning.
+void write_comparison(const Options &options, OutputFile *file, std::atomic<bool> *reads) {
   const std::string line = filter_line(options), rgb = " ! videoconvert ! video/x-raw,format=RGB ! appsink sync=false ";
   const size_t cut = line.rfind("cudaconv ");
   Owned<GstElement> pipeline =
       make_pipeline("queue name=decoded ! " + line.substr(0, cut) + "tee name=both ! queue" + rgb +
                     "name=before both. ! queue ! " + line.substr(cut) + rgb + "name=after");
-  add_source(pipeline.get(), options.input);
-  const Owned<GstElement> filter = set_up(pipeline.get(), options);
+  GstElement *const source = add_source(pipeline.get(), options.input);
+  const Owned<GstElement> filter = set_up(pipeline.get(), options), decoded = find(pipeline.get(), "decoded");
+  const bool seeks = !*reads, again = seeks && g_file_test(path_of(options.input).c_str(), G_FILE_TEST_IS_REGULAR);
+  From from = {options.at >= 0 ? static_cast<gint64>(options.at * GST_SECOND) : -1};
+  if (seeks) {
+    g_signal_connect(source, "deep-element-added", G_CALLBACK(watch_demuxer), reads);
+  } else {
+    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(decoded.get(), "src")).get(), GST_PAD_PROBE_TYPE_BUFFER,
+                      From::wait, &from, nullptr);
+  }
   Runner runner(std::move(pipeline), filter.get(), options.quiet);
   runner.preroll();
   const auto wanted = options.at >= 0 ? static_cast<gint64>(options.at * GST_SECOND) : runner.duration() / 2;
-  if (runner.duration() > 0 && wanted > runner.duration()) throw Failure("there is no frame at that moment");
+  if (seeks && runner.duration() > 0 && wanted > runner.duration()) throw Failure("there is no frame at that moment");
   const auto move_to = [&](gint64 time) {
     if (!gst_element_seek_simple(runner.pipeline(), GST_FORMAT_TIME,
                                  GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE), time))
@@ -306,13 +358,19 @@ void compare(const Options &options) {
     runner.wait();
     return true;
   };
-  if (runner.duration() > 0 && move_to(std::clamp<gint64>(wanted, 0, runner.duration() - 1))) {
+  if (seeks && runner.duration() > 0 && move_to(std::clamp<gint64>(wanted, 0, runner.duration() - 1))) {
     // The demuxer of GIFs finds nothing but the beginning.
     if (options.at < 0 && gst_app_sink_is_eos(GST_APP_SINK(find(runner.pipeline(), "after").get()))) move_to(0);
-  } else if (options.at > 0) {  // its only frame, or its first, is there already
+  } else if (seeks && options.at > 0) {  // its only frame, or its first, is there already
+    runner.check_failure();
+    *reads = again;
     throw Failure("the input cannot be moved to that moment: leave --at out");
   }
-  warn_of_rgb(find(runner.pipeline(), "decoded").get(), "a picture of a video has no more");
+  if (options.at >= 0 && gst_app_sink_is_eos(GST_APP_SINK(find(runner.pipeline(), "after").get()))) {
+    *reads = *reads || again;
+    throw Failure("there is no frame at that moment: leave --at out");
+  }
+  warn_of_rgb(decoded.get(), "a picture of a video has no more");
   const AtOnce writing;
   // Each sink holds the first frame that has reached it.
   const Owned<GstSample> picture = side_by_side(preroll_of(runner, "before").get(), preroll_of(runner, "after").get());
@@ -323,13 +381,27 @@ void compare(const Options &options) {
   GstMapInfo map;
   GstBuffer *const bytes = gst_sample_get_buffer(coded.get());
   if (!gst_buffer_map(bytes, &map, GST_MAP_READ)) throw Failure("cannot read the picture");
-  FILE *const to = g_fopen(file.part().c_str(), "wb");
+  FILE *const to = g_fopen(file->part().c_str(), "wb");
   bool written = to && std::fwrite(map.data, 1, map.size, to) == map.size;
   written &= to && std::fclose(to) == 0;
   gst_buffer_unmap(bytes, &map);
   if (!written) throw Failure("cannot write " + options.output + ": " + g_strerror(errno));
   print_report(filter.get(), runner, "");
-  file.complete();
+  file->complete();
+}
+
+void compare(const Options &options) {
+  OutputFile file(options.output, options.input);
+  warn_of_animation(path_of(options.input));
+  std::atomic<bool> reads{false};
+  try {
+    write_comparison(options, &file, &reads);
+  } catch (const Interrupted &) {
+    throw;
+  } catch (const Failure &) {
+    if (!reads) throw;
+    write_comparison(options, &file, &reads);
+  }
 }
 
 // ---- Pictures -------------------------------------------------------------------------------------------------------

@@ -270,7 +270,7 @@ void check_video(gpointer decoded) {
 
 }  // namespace
 
-void add_source(GstElement *pipeline, const std::string &input) {
+GstElement *add_source(GstElement *pipeline, const std::string &input) {
   const Owned<GstElement> decoded = find(pipeline, "decoded");
   GstElement *const source = gst_element_factory_make("uridecodebin", nullptr);
   if (!source) throw Failure("there is no element uridecodebin");
@@ -280,6 +280,7 @@ void add_source(GstElement *pipeline, const std::string &input) {
   g_signal_connect(source, "autoplug-continue", G_CALLBACK(decodes), nullptr);
   g_signal_connect(source, "pad-added", G_CALLBACK(take_stream), decoded.get());  // both live with the pipeline
   watch_streams(source, check_video, decoded.get());
+  return source;
 }
 
 Owned<GstCaps> mended(GstCaps *caps) {

@@ -79,8 +79,8 @@ Owned<GstElement> make_bin(const std::string &line);
 // Calls `tell` with the data when a uridecodebin has all streams of its input, or of the next part of its input.
 void watch_streams(GstElement *uridecodebin, void (*tell)(gpointer), gpointer data);
 // Sends the video of an input into the queue named `decoded` that begins a pipeline. If files are joined, the video of
-// the next one goes on.
-void add_source(GstElement *pipeline, const std::string &input);
+// the next one goes on. Returns the source, which is the pipeline's.
+GstElement *add_source(GstElement *pipeline, const std::string &input);
 // A cudaconv, and the roihold before it where there is one.
 using Filters = std::vector<GstElement *>;
 // Sets a property of the first element that has it, as a launch line does; `setting` is "name=value". Throws Failure

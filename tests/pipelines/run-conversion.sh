@@ -115,6 +115,15 @@ is_black() { [ "$(od -An -tu1 -N1 "rgb/$1")" -lt 40 ]; }
 chained() { # FILE: both parts in their order, with all sound
   converts 100 3800 4200 "$1" chain.ogv && is_black 00000 && is_black 00049 && ! is_black 00050 && ! is_black 00099
 }
+pictures() { # of both parts, though decodebin does not seek there
+  local at
+  for at in 0.5 3.5; do
+    timeout --foreground -k 1 60 "$player" -q -o at.png --at="$at" chain.ogv mask=identity || return
+    [ "$(decode at.png)" = 1 ] || return
+    if [ "$at" = 0.5 ]; then is_black 00000; else ! is_black 00000; fi || return
+  done
+  timeout --foreground -k 1 60 "$player" -q -o at.png chain.ogv mask=identity # in the middle
+}
 counts() { # FRAMES FILE: into nothing
   timeout --foreground -k 1 60 "$player" -o none "$2" mask=box3 >said 2>&1 || { cat said && return 1; }
   cat said
@@ -405,7 +414,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..31"
+  echo "1..32"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -415,6 +424,7 @@ files() {
   done
   expect_unless "$no_ogg" "into bare frames, of another size" follows_size "$privacy"
   expect_unless "$no_ogg" "into nothing" counts_both
+  expect_unless "$no_ogg" "into pictures" pictures
   expect_unless "$no_ogg" "a second one without video" ends_with_video
   expect_unless "$no_ogg$no_script" "in Python" follows_size "$(python_with Gst)" "$tools/../../pipelines/cudaconv-privacy.py"
   expect_unless "$no_ogg" "a second one without sound" ends_its_sound mutes.webm
