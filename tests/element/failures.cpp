@@ -620,7 +620,7 @@ GST_START_TEST(settings_change_while_the_device_fails) {
       if (failing->failed) return GST_BUS_PASS;
       standin::fail_call("", 1, cudaErrorIllegalAddress);
       failing->blocked.reset();
-      for (int i = 0; i < 5000 && !failing->failed; i++) g_usleep(1000);
+      wait_until([&] { return failing->failed.load(); });
       return GST_BUS_PASS;
     };
     gst_bus_set_sync_handler(bus.get(), see, &failing, nullptr);
@@ -768,7 +768,7 @@ GST_START_TEST(once_frames_flow_nothing_is_allocated) {
         for (; pushed < c.in_flight + 2; pushed++) h.push(in[pushed % in.size()].get());
       });
       const int most = c.in_flight ? c.in_flight + 1 : 0;
-      for (int i = 0; i < 5000 && pushed < most; i++) g_usleep(1000);
+      wait_until([&] { return pushed >= most; });
       g_usleep(50000);
       blocked.reset();
       pusher.join();

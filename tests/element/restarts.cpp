@@ -75,7 +75,7 @@ void start_while_upstream_pushes(Change change) {
     }
   }
   const int before = between.frames;
-  for (int waits = 0; between.frames == before && waits < 1000; waits++) g_usleep(1000);  // the element still filters
+  wait_until([&] { return between.frames > before; });  // the element still filters
   ends = true;
   upstream.join();
   user.join();

@@ -422,7 +422,7 @@ GST_START_TEST(only_the_application_holds_the_element) {
     gst_harness_set_src_caps(h, gst_video_info_to_caps(&info));
     fail_unless_equals_int(gst_harness_push(h, frame_at(0, {}).release()), GST_FLOW_OK);
     const auto references = [&] { return GST_OBJECT_REFCOUNT_VALUE(h->element); };
-    for (int i = 0; i < 1000 && references() > 1; i++) g_usleep(1000);  // the frame may be leaving
+    wait_until([&] { return references() == 1; });  // the frame may be leaving
     fail_unless_equals_int(references(), 1);
     gst_harness_teardown(h);
   }

@@ -90,7 +90,7 @@ void check_hidden(Harness &h, int frames) {
 
 // Waits until another thread has brought the element to this state.
 void wait_for_state(GstElement *element, GstState state) {
-  for (int i = 0; i < 5000 && (GST_STATE(element) != state || GST_STATE_NEXT(element)); i++) g_usleep(1000);
+  wait_until([&] { return GST_STATE(element) == state && !GST_STATE_NEXT(element); });
   fail_unless_equals_int(GST_STATE(element), state);
 }
 
@@ -143,7 +143,7 @@ GST_START_TEST(a_probe_stops_the_element_in_its_own_thread) {
     draw(buffers[i].get(), i);
     fail_unless_equals_int(gst_harness_push(h.get(), buffers[i].release()), GST_FLOW_OK);
   }
-  for (int i = 0; i < 500 && !stopped; i++) g_usleep(10000);
+  wait_until([&] { return stopped.load(); });
   fail_unless(stopped);
   buffers.clear();
   gst_element_set_state(h.element(), GST_STATE_NULL);
@@ -256,7 +256,7 @@ GST_START_TEST(handlers_of_messages_stop_the_element) {
                           gst_flow_get_name(flow));
             }
             const bool was_called = handler.left < 0;
-            for (int i = 0; i < 5000 && was_called && !handler.done; i++) g_usleep(1000);
+            wait_until([&] { return !was_called || handler.done; });
             while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h.get()))) {
               guint8 dot;
               gst_buffer_extract(out.get(), kDot, &dot, 1);
@@ -283,7 +283,7 @@ GST_START_TEST(a_handler_of_a_report_starts_the_element_again) {
       const GstFlowReturn flow = gst_harness_push(h.get(), frame);
       fail_unless(flow == GST_FLOW_OK || (second && flow == GST_FLOW_FLUSHING), "%s", gst_flow_get_name(flow));
     }
-    for (int i = 0; i < 5000 && !handler.done; i++) g_usleep(1000);
+    wait_until([&] { return handler.done.load(); });
     fail_unless_equals_int(handler.left, -1);
     fail_unless_equals_uint64(stat(h, "frames-unmarked"), 0);
     gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);

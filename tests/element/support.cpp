@@ -37,6 +37,10 @@ size_t heap_bytes() {
   return heap.uordblks + heap.hblkhd;
 }
 
+void wait_until(const std::function<bool()> &condition) {
+  for (int i = 0; i < 100000 && !condition(); i++) g_usleep(1000);
+}
+
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
 namespace {

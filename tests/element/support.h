@@ -8,6 +8,7 @@
 #include <gst/check/gstharness.h>
 #include <gst/video/video.h>
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <random>
@@ -52,6 +53,10 @@ bool has_address_sanitizer();
 
 // Bytes on the heap that malloc() has allocated and that are not freed.
 size_t heap_bytes();
+
+// Waits until another thread has made the condition true. Gives up after 100 seconds: other programs may take the
+// processor for long.
+void wait_until(const std::function<bool()> &condition);
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
