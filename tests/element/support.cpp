@@ -237,6 +237,7 @@ Ref<GstBuffer> random_frame(const GstVideoInfo &info, Random &random, const Plac
 FrameBytes::FrameBytes(GstBuffer *buffer, const GstVideoInfo &info) : bytes(gst_buffer_get_size(buffer)) {
   gst_buffer_extract(buffer, 0, bytes.data(), bytes.size());
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  fail_unless(meta || bytes.size() >= info.size, "a frame of %zu bytes has %zu", info.size, bytes.size());
   for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); p++)
     view.plane[p] = {bytes.data() + (meta ? meta->offset[p] : info.offset[p]), meta ? meta->stride[p] : info.stride[p]};
 }
