@@ -182,7 +182,7 @@ if ! start_cluster >log 2>&1; then
 fi
 make_clip
 filter_here
-echo "1..11"
+echo "1..15"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
@@ -192,6 +192,10 @@ expect_unless "$no_h264" "a clip in full range" keeps_range
 expect "with a killed task and a cancelled one, the bytes are the same" survives
 expect "a part that always fails" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
 expect "an unknown property" refuses "msk=box" none.mkv msk=box
+for setting in mask=mosiac size=99999 sigma=big; do
+  expect "an unknown value, $setting" refuses "$setting is not a value" none.mkv "$setting"
+done
+expect "another container" refuses "ends in .mkv" none.mp4 mask=box
 expect "no Slurm" without_slurm
 expect "an existing file" refuses "there already" by-1.mkv mask=box
 finish
