@@ -167,6 +167,17 @@ refuses() { # TEXT FILE ARGUMENT...: prints TEXT, and makes no file
   echo "$output"
   [[ $output == *"$1"* ]]
 }
+refuses_joined() { # videos, of which GStreamer shows the frames of the first one alone
+  local output width
+  for width in 160 320; do
+    gst-launch-1.0 -q videotestsrc num-buffers=25 ! "video/x-raw,width=$width,height=120" ! theoraenc ! oggmux \
+      ! filesink location="$width.ogv" </dev/null
+  done
+  cat 160.ogv 320.ogv >joined.ogv
+  ! output=$(timeout 60 "$filter_video" --wait joined.ogv joined.mkv mask=box 2>&1) || return
+  echo "$output"
+  [[ $output == *"several videos, one after the other"* ]]
+}
 without_slurm() { # one line says so
   local output
   ! output=$(env PATH=/nowhere "$filter_video" clip.mkv alone.mkv 2>&1) || return
@@ -182,7 +193,7 @@ if ! start_cluster >log 2>&1; then
 fi
 make_clip
 filter_here
-echo "1..15"
+echo "1..16"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
@@ -196,6 +207,7 @@ for setting in mask=mosiac size=99999 sigma=big; do
   expect "an unknown value, $setting" refuses "$setting is not a value" none.mkv "$setting"
 done
 expect "another container" refuses "ends in .mkv" none.mp4 mask=box
+expect "joined videos" refuses_joined
 expect "no Slurm" without_slurm
 expect "an existing file" refuses "there already" by-1.mkv mask=box
 finish
