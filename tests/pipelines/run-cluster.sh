@@ -15,6 +15,7 @@ skip() { echo "1..0 # SKIP $1"; exit; }
 
 PATH=$PATH:/usr/sbin
 filter_video=$(realpath "$1")
+tools=$(realpath "$(dirname "$0")")
 for program in slurmctld slurmd sbatch munged; do
   command -v $program >/dev/null || skip "no $program (slurm-wlm, munge)"
 done
@@ -168,15 +169,22 @@ refuses() { # TEXT FILE ARGUMENT...: prints TEXT, and makes no file
   [[ $output == *"$1"* ]]
 }
 refuses_joined() { # videos, of which GStreamer shows the frames of the first one alone
-  local output width
+  local width
   for width in 160 320; do
     gst-launch-1.0 -q videotestsrc num-buffers=25 ! "video/x-raw,width=$width,height=120" ! theoraenc ! oggmux \
       ! filesink location="$width.ogv" </dev/null
   done
   cat 160.ogv 320.ogv >joined.ogv
-  ! output=$(timeout 60 "$filter_video" --wait joined.ogv joined.mkv mask=box 2>&1) || return
+  refuses_input joined.ogv "several videos, one after the other"
+}
+refuses_gif() { # which GStreamer may read for ever
+  python3 "$tools/make-gif.py" endless.gif 0 && refuses_input endless.gif "is a GIF"
+}
+refuses_input() { # FILE TEXT
+  local output
+  ! output=$(timeout 60 "$filter_video" --wait "$1" refused.mkv mask=box 2>&1) || return
   echo "$output"
-  [[ $output == *"several videos, one after the other"* ]]
+  [[ $output == *"$2"* ]]
 }
 without_slurm() { # one line says so
   local output
@@ -193,7 +201,7 @@ if ! start_cluster >log 2>&1; then
 fi
 make_clip
 filter_here
-echo "1..16"
+echo "1..17"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
@@ -208,6 +216,7 @@ for setting in mask=mosiac size=99999 sigma=big; do
 done
 expect "another container" refuses "ends in .mkv" none.mp4 mask=box
 expect "joined videos" refuses_joined
+expect "a GIF" refuses_gif
 expect "no Slurm" without_slurm
 expect "an existing file" refuses "there already" by-1.mkv mask=box
 finish
