@@ -32,8 +32,8 @@ using namespace media;
 constexpr char kCascade[] = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml";
 // The settings that gst/README.md recommends. In a PNG alpha may be all that shows a text or an outline.
 const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "alpha=filter"};
-// Those of a video. A face that the detector misses stays hidden for half a second, also where it moves on until it is
-// found again.
+// Settings for videos. A face that the detector misses stays hidden for half a second, also where it moves on until it
+// is found again.
 const char *const kSettingsInTime[] = {"hold=500000000", "interpolate=true"};
 // The filter: the settings are of both elements.
 constexpr char kFilter[] = "roihold name=holder ! cudaconv name=hider";

@@ -36,8 +36,8 @@ except (AttributeError, ImportError, ValueError) as e:  # other packages install
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
 # The settings that gst/README.md recommends. In a PNG alpha may be all that shows a text or an outline.
 SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "alpha=filter"]
-# Those of a video. A face that the detector misses stays hidden for half a second, also where it moves on until it is
-# found again.
+# Settings for videos. A face that the detector misses stays hidden for half a second, also where it moves on until it
+# is found again.
 SETTINGS_IN_TIME = ["hold=500000000", "interpolate=true"]
 FILTER = "roihold name=holder ! cudaconv name=hider"  # the settings are of both elements
 SMALLEST_FACE = 30  # the side of the smallest face that the detector looks for, in pixels: facedetect's own default

@@ -41,10 +41,10 @@ class LaunchGraph {
   // Adds a launch. The arguments are copied; argument i has bytes[i]. Throws Error{Device}.
   void add(const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments);
 
-  // Later launches run on this branch, beside those of other branches. All follow what was added before the first
-  // branch with a stream of its own; branch 0 is the stream itself. Collected launches follow each other all the same.
+  // Later launches run on this branch, at the same time as launches on other branches. All branches wait for what was
+  // added before the first of them; branch 0 is the stream itself. Collected launches still run one after the other.
   void begin_branch(size_t number);
-  // Later launches follow those of all branches.
+  // Later launches wait for all branches.
   void join_branches();
 
   // Waits for all that was enqueued.
