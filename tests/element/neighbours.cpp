@@ -7,8 +7,12 @@
 //
 //   CUDACONV_TEST_CLIPS  a folder for the clips of the decoders, which are encoded if they are missing
 //   CUDACONV_TEST_RUNS   number of runs of each pipeline on the GPU, 3 by default
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -263,8 +267,9 @@ GST_END_TEST;
 constexpr char kServed[] = "CUDACONV_TEST_SERVED";
 
 GST_START_TEST(memory_of_another_process) {
-  const std::string address = clip("neighbours.socket");
-  const std::string frames = source("NV12") + "identity sleep-time=10000 ! cudaupload ! {mask=gauss5} ! ";
+  // Names of sockets are short.
+  const std::string address = std::string(g_get_tmp_dir()) + "/cudaconv-" + std::to_string(getpid()) + ".socket";
+  const std::string frames = source("NV12") + "identity sleep-time=50000 ! cudaupload ! {mask=gauss5} ! ";
   const std::string receive =
       "cudaipcsrc connection-timeout=60 address=" + address + " ! {mask=sobel} ! fakesink name=s";
   const std::string serve = with_filters(frames + "cudaipcsink sync=false address=" + address, true);
@@ -274,15 +279,16 @@ GST_START_TEST(memory_of_another_process) {
     right.insert(hash);
   const int runs = number_from_environment("CUDACONV_TEST_RUNS", 3);
   for (int i = 0; i < runs; i++) {
-    gchar *argv[] = {g_strdup("/proc/self/exe"), nullptr};
-    gchar **env = g_environ_setenv(g_get_environ(), kServed, serve.c_str(), TRUE);
-    GError *error = nullptr;
-    fail_unless(g_spawn_async(nullptr, argv, env, G_SPAWN_DEFAULT, nullptr, nullptr, nullptr, &error), "%s",
-                error ? error->message : "");
-    g_strfreev(env);
-    g_free(argv[0]);
-    const Taken::Frames got = run(with_filters(receive, true));
-    fail_unless(!got.empty());
+    char program[] = "/proc/self/exe";
+    gchar *argv[] = {program, nullptr};
+    gchar **environment = g_environ_setenv(g_get_environ(), kServed, serve.c_str(), TRUE);
+    GPid server;
+    fail_unless(
+        g_spawn_async(nullptr, argv, environment, G_SPAWN_DO_NOT_REAP_CHILD, nullptr, nullptr, &server, nullptr));
+    g_strfreev(environment);
+    const Taken::Frames got = run(with_filters(receive, true), End::kStop, 10);
+    kill(server, SIGTERM);
+    waitpid(server, nullptr, 0);
     for (const auto &[where, hash] : got)
       fail_unless(right.count(hash), "run %d: the frame at %" GST_TIME_FORMAT " is wrong", i,
                   GST_TIME_ARGS(where.second));
