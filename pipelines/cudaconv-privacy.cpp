@@ -365,7 +365,7 @@ void take_back_unused(GstElement *hider, const std::vector<std::string> &setting
   }
 }
 
-// What becomes of frames without a region.
+// Notes what happens to frames without a region.
 void note_frames_without_regions(GstElement *holder, GstElement *hider, Counts *counts) {
   gint unmarked = 0;
   gboolean takes_metas = FALSE;

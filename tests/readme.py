@@ -7,9 +7,9 @@
 README and MANUAL, gst/README.md, have to list every mask, MANUAL with the text of gst-inspect-1.0. MANUAL has to list
 every property of cudaconv and roihold with its type and default, the presets of GST_PRESET_PATH for both, the formats,
 and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the program
-tests/kernels/capabilities. --write puts the tables of masks, formats and methods into MANUAL. The table of formats has the version of GStreamer that a format needs, where
-that is newer than 1.22. Without CUDA only system memory is compared. With a GStreamer newer than LAST_VERSION there may
-be more formats than in the table.
+tests/kernels/capabilities. --write puts the tables of masks, formats and methods into MANUAL. The table of formats has
+the version of GStreamer that a format needs, where that is newer than 1.22. Without CUDA only system memory is
+compared. With a GStreamer newer than LAST_VERSION there may be more formats than in the table.
 """
 import configparser
 import os
