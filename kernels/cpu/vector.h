@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/bilateral.h"
 #include "plan/epilogue.h"
 #include "plan/plan.h"
 

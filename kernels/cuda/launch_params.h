@@ -16,38 +16,6 @@ namespace cudaconv {
 struct PartArea;
 
 constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
-constexpr int kMaxMaskValues = 31 * 31;
-
-// The tables of Op::Bilateral, at most two: for two depths, or for colours and alpha.
-struct RangeParams {
-  struct Table {
-    int32_t max;                 // the largest sample of the depth that it is for
-    int32_t shift, first, last;  // of `entry`, see range_weight()
-  } table[2];
-  uint32_t entry[2 * kMostRangeEntries];
-
-  // If the tables are for two depths.
-  CUDACONV_HOST_DEVICE const Table &of_max(int max) const { return table[table[0].max != max]; }
-  CUDACONV_HOST_DEVICE uint32_t weight(const Table &t, int difference) const {
-    return range_weight(entry + t.first, t.shift, t.last, difference < 0 ? -difference : difference);
-  }
-};
-
-struct MaskParams {
-  Op op;
-  bool factored;          // `value` holds factors
-  int32_t width, height;  // size of the window in pixels
-  int32_t radius_x, radius_y;
-  int32_t row_shift;  // see IntegerMask
-  int32_t flip;       // of extrema, see extremum() in methods/operations.cuh
-  // One of these:
-  // - the mask row by row, followed by the second mask of a magnitude;
-  // - the row factor, the column factor, and the same of the second mask;
-  // - two words for each row of a structuring element: the run from its first to its last member, first | length << 16,
-  //   and the members: bit i % 32 for column i. Rows without gaps have ones only.
-  int32_t value[kMaxMaskValues + 1];
-  RangeParams range;  // Op::Bilateral
-};
 
 struct ChannelParams {
   Action action;
@@ -113,41 +81,6 @@ struct FrameParams {
     int32_t tile_height;      // rows
     int32_t step_x, step_y;   // the grid on which tiles for regions begin, in columns and rows
   } host[kMaxParts];
-};
-
-// Parameters of the kernels of methods.cuh.
-struct LaunchParams : FrameParams {
-  MaskParams mask;
-  int32_t side;  // pixels of a thread, across and down; see filter_direct()
-};
-
-// How a sum becomes a sample, see SwarParams. Any handles every case.
-enum class Epilogue : uint8_t { Shift, Divide, Clamp, Any };
-
-// Parameters for sums in the halves of registers, see swar.cuh. "Both halves" marks words whose two halves are equal.
-// With 16-bit containers a sum takes a whole register and Any uses Rounding.
-struct SwarParams {
-  Epilogue epilogue;
-  uint32_t init;       // both halves: the initial value of sums
-  uint32_t column[4];  // the factors of a gradient; for a structuring element see SlidingElement
-  uint32_t dense[9];   // the factors of a mask
-  // A sample from a final sum t, clamped to the range of samples unless it always fits:
-  //   Shift     t >> 8; 16-bit containers: t >> shift
-  //   Divide    t * magic >> 24; 16-bit containers: t * magic >> (32 + shift)
-  //   Clamp     |t - zero| if absolute, where t is at most 2 * zero, else t + minus_low; 16-bit containers: |t| if
-  //             absolute, else t
-  //   Any       v = min(absolute ? |t - zero| + half : max(t - low, 0), limit), then v >> shift or v * magic >> 24
-  uint32_t zero, half, low, minus_low, limit;  // both halves
-  uint32_t magic, shift;
-  bool absolute;
-  uint32_t flip;                       // extrema: xored with words before and after, so that maxima give minima
-  uint32_t sample_shift, sample_mask;  // position and mask of a sample in its container
-};
-
-// Parameters of the kernel of sliding.cuh.
-struct SlidingParams : FrameParams {
-  SwarParams swar;
-  bool difference;  // CompositeClosing: the result is the difference between closing and samples, not the closing
 };
 
 }  // namespace cudaconv

@@ -8,6 +8,7 @@
 
 #include "cuda/cuda_resources.h"
 #include "cuda/device/arch.cuh"
+#include "plan/bilateral.h"
 #include "plan/border.h"
 
 namespace cudaconv {
@@ -97,16 +98,6 @@ void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes) {
 KernelSets find_kernels() {
   architecture_of(any_method(), false);
   return {has_in(architecture_of(any_mma(), true), Feature::IntegerMma)};
-}
-
-void fill_range(const Pass &pass, RangeParams &range) {
-  int tables = 0, first = 0;
-  for (const RangeTable &table : pass.bilateral->range) {
-    const int entries = static_cast<int>(table.entry.size());
-    range.table[tables++] = {(1 << table.depth) - 1, table.shift, first, table.last()};
-    std::copy(table.entry.begin(), table.entry.end(), range.entry + first);
-    first += entries;
-  }
 }
 
 void fill_frame(const PassQuery &query, FrameParams &p) {

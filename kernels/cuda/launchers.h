@@ -104,9 +104,6 @@ struct TileSize {
 // at multiples of their size alone.
 enum class TileCorners { Anywhere, Multiples };
 
-// Fills in the tables of Op::Bilateral.
-void fill_range(const Pass &pass, RangeParams &range);
-
 // Fills in the parameters of a pass except addresses and tiles.
 void fill_frame(const PassQuery &query, FrameParams &p);
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "plan/bilateral.h"
 #include "plan/border.h"
 
 namespace cudaconv {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "error.h"
+#include "plan/bilateral.h"
 #include "plan/decimation.h"
 #include "plan/linear_compiler.h"
 #include "plan/masks.h"
@@ -357,6 +358,10 @@ bool Pass::separable() const {
     default:
       return false;
   }
+}
+
+bool Pass::reads_colours() const {
+  return op == Op::Bilateral && bilateral->is_rgb;
 }
 
 namespace {

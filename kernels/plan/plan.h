@@ -12,11 +12,11 @@
 #include "export.h"
 #include "filter.h"
 #include "imageview.h"
-#include "plan/bilateral.h"
 #include "plan/rounding.h"
 
 namespace cudaconv {
 
+struct BilateralTables;
 struct Decimation;
 
 enum class Op : uint8_t {
@@ -128,7 +128,7 @@ struct Pass {
   // Whether the pass reads the alpha of other pixels to filter colours.
   bool reads_alpha() const { return op == Op::WeightedMean || weighs_alpha; }
   // Whether the colours of a pixel have one weight, so that each is filtered by all.
-  bool reads_colours() const { return op == Op::Bilateral && bilateral->is_rgb; }
+  bool reads_colours() const;
 
   int width() const { return 2 * radius_x + 1; }
   int height() const { return 2 * radius_y + 1; }

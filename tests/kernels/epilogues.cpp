@@ -17,11 +17,13 @@
 #include "plan/plan.h"
 #include "reference.h"
 #ifdef HAVE_STANDIN
+#include "cuda/custom/custom_blocks.cuh"
 #include "cuda/custom/custom_dense.cuh"
 #include "cuda/device/rounded_means.cuh"
 #include "cuda/device/mma/coefficients.h"
 #include "cuda/device/mma/sums.cuh"
 #include "cuda/methods/methods.cuh"
+#include "cuda/separable/separable.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
 #endif
@@ -30,6 +32,7 @@ namespace cudaconv::test {
 
 #ifdef HAVE_STANDIN
 using namespace custom;
+using namespace separable;
 using namespace sliding;
 #endif
 

@@ -32,6 +32,7 @@
 
 #include "cuda/device/rounded_means.cuh"
 #include "cuda/device/u8x4_tile.cuh"
+#include "plan/bilateral.h"
 
 namespace cudaconv::bilateral {
 

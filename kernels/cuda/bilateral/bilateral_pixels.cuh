@@ -8,6 +8,7 @@
 // Where each colour has a plane, the blocks of the first one write all three, and the blocks of the others end at once.
 #pragma once
 
+#include "cuda/device/range_params.h"
 #include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
 #include "plan/weighted.h"

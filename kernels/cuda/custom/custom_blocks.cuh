@@ -142,6 +142,11 @@ __device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&c
   channel[2] = __byte_perm(__byte_perm(in[1], in[2], 0x0630), in[3], 0x5210);
 }
 
+// Scales a sum for pack_sums(), see DenseMmaParams::factor.
+__device__ inline int32_t scale_by_factor(const DenseMmaParams &p, int32_t v) {
+  return __mulhi(v * p.factor, p.magic);
+}
+
 // The sums of a warp's strips, for the squares below each other whose windows contain a step. It also has the lane's
 // words of the step, and splits each chunk by channels in place.
 template <typename Shape, typename Channels>

@@ -217,7 +217,55 @@ class PlaneLoader {
   int beyond_;        // pixels to load behind last_
 };
 
-// The samples of a channel as round_sums() makes them.
+// SumRounding::Shift64 for a sum `v` that includes its start.
+__device__ inline int32_t shift_sum(const SumRounding &r, int64_t v) {
+  if (r.absolute) v = (v < 0 ? -v : v) + (int64_t{1} << r.shift >> 1);
+  return static_cast<int32_t>(v >> r.shift);
+}
+
+// The initial value of sums of 64 bits.
+__device__ inline int64_t start_of(const SumRounding &r) {
+  return static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(r.start_high)) << 32 |
+                              static_cast<uint32_t>(r.start));
+}
+
+// A lane's sums of products of samples and coefficients, over the digits of coefficients, see DenseMmaParams::digits.
+template <int kSampleBytes>
+struct DigitSums;
+
+// Samples of one byte: the first digit counts most. Sums are right modulo 2^32.
+template <>
+struct DigitSums<1> {
+  Sums part[1];
+
+  __device__ void begin_digit(int digit, int32_t start) { part[0] = digit ? times_256(part[0], start) : all(start); }
+  __device__ int32_t total(int i, int) const { return part[0].v[i]; }
+};
+
+// Samples of two bytes: the first digit counts least. Each digit begins with the sums so far, divided by 256, and the
+// remainders are kept.
+template <>
+struct DigitSums<2> {
+  Sums part[2];  // of the low bytes of samples, and of the high bytes, which count 256
+  uint32_t remainder[4];
+
+  __device__ void begin_digit(int digit, int32_t) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      remainder[i] = digit ? __funnelshift_r(remainder[i], static_cast<uint32_t>(part[0].v[i]), 8) : 0;
+      part[0].v[i] = digit ? (part[0].v[i] >> 8) + part[1].v[i] : 0;
+      part[1].v[i] = 0;
+    }
+  }
+  // Sum i, exactly, without its initial value.
+  __device__ int64_t total(int i, int digits) const {
+    const int bits = 8 * (digits - 1);
+    const int64_t high = int64_t{part[1].v[i]} * 256 + part[0].v[i];
+    return static_cast<int64_t>(static_cast<uint64_t>(high) << bits | uint64_t{remainder[i]} >> (32 - bits));
+  }
+};
+
+// The samples of a channel, packed.
 template <typename Shape>
 using Rounded = std::conditional_t<Shape::kSamples == Samples::U8, uint32_t, uint32_t[2]>;
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "cuda/device/arch.cuh"
 #include "cuda/device/swar.cuh"
 
 namespace cudaconv {

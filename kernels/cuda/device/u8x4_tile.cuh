@@ -17,7 +17,7 @@
 #include <type_traits>
 
 #include "cuda/device/async_copy.cuh"
-#include "cuda/device/sample.cuh"
+#include "cuda/device/tile.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 

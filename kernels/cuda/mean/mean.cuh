@@ -14,7 +14,7 @@
 
 #include <type_traits>
 
-#include "cuda/device/sample.cuh"
+#include "cuda/device/tile.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 #include "plan/area.h"

@@ -29,6 +29,13 @@ constexpr int kBlockThreads = kBlockWidth * kBlockHeight;
 // Blocks that a multiprocessor is to hold: the most with which nothing spills.
 constexpr int kMinBlocks = 6, kMinDirectBlocks = 5;
 
+// Whether the windows of all pixels of a tile of this size lie inside the tile's part.
+__device__ inline bool windows_inside(const LaunchParams &p, const Tile &tile, int width, int height) {
+  const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
+  return tile.x0 >= radius_x && tile.x0 + width + radius_x <= tile.part.width && tile.y0 >= radius_y &&
+         tile.y0 + height + radius_y <= tile.part.height;
+}
+
 // The methods global, constant and blocked. With blocked a thread computes a square of p.side pixels a side:
 // neighbouring windows share most of their samples, which the thread finds in the cache.
 

@@ -6,9 +6,32 @@
 // The method separable takes two steps: row_value() for each row of the window, then evaluate_column().
 #pragma once
 
+#include "cuda/device/range_params.h"
 #include "cuda/device/sample.cuh"
 
 namespace cudaconv::methods {
+
+struct MaskParams {
+  Op op;
+  bool factored;          // `value` holds factors
+  int32_t width, height;  // size of the window in pixels
+  int32_t radius_x, radius_y;
+  int32_t row_shift;  // see IntegerMask
+  int32_t flip;       // of extrema, see extremum() in methods/operations.cuh
+  // One of these:
+  // - the mask row by row, followed by the second mask of a magnitude;
+  // - the row factor, the column factor, and the same of the second mask;
+  // - two words for each row of a structuring element: the run from its first to its last member, first | length << 16,
+  //   and the members: bit i % 32 for column i. Rows without gaps have ones only.
+  int32_t value[kMaxMaskValues + 1];
+  RangeParams range;  // Op::Bilateral
+};
+
+// Parameters of the kernels of methods.cuh.
+struct LaunchParams : FrameParams {
+  MaskParams mask;
+  int32_t side;  // pixels of a thread, across and down; see filter_direct()
+};
 
 // The sum of all coefficients times their samples.
 template <int kUnroll, typename Fetch>

@@ -58,6 +58,61 @@ class Centres {
   uint32_t words_[2][(2 * kPixelBytes + 3) / 4] = {};
 };
 
+// Sharpening without the clamp; `sum` includes its start.
+__device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
+  const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
+  return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
+}
+
+// Rounds a lane's sums of all channels to 8-bit samples as they lie in memory: the pair of neighbouring pixels in
+// column 2t, then the pair in 2t + 1. Several such sets are rounded together, so that none waits for another.
+template <int kCount, int kChannels>
+__device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCount][kChannels],
+                                    uint32_t (&words)[kCount][kChannels]) {
+  const auto pack = [&](auto round) {
+#pragma unroll
+    for (int i = 0; i < kCount * kChannels; i++) {
+      const auto sample = [&](int n) {
+        n += i % kChannels * 4;
+        return round(sums[i / kChannels][n % kChannels].v[sum_of_pixel(n / kChannels)]);
+      };
+      words[i / kChannels][i % kChannels] = pack_clamped(sample(0), sample(1), sample(2), sample(3));
+    }
+  };
+  if (r.mode == SumRounding::Divide) return pack([&](int32_t v) { return divide_sum(r, v); });
+  pack([&](int32_t v) { return v >> r.shift; });
+}
+
+template <int kParts>
+__device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> &sums, uint32_t (&pairs)[2]) {
+  const SumRounding &r = p.epilogue;
+  const auto pack = [&](auto round) { pack_samples(p, pairs, round); };
+  if (r.mode == SumRounding::ShiftWide) return pack([&](int i) { return sums.highest(i) >> r.shift; });
+  const Sums total = sums.total();
+  if (r.mode == SumRounding::Divide) return pack([&](int i) { return divide_sum(r, total.v[i]); });
+  pack([&](int i) { return total.v[i] >> r.shift; });
+}
+
+// Rounds a lane's sums of all channels to two pairs of neighbouring pixels as they lie in memory, for kCount sets at
+// once. sums_of(i, c) returns the sums of set i and channel c.
+template <int kCount, int kChannels, typename Shape, typename SumsOf>
+__device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
+                                   uint32_t (&words)[kCount][kChannels * Shape::kSampleBytes]) {
+  if constexpr (Shape::kSamples == Samples::U8) {
+    Sums total[kCount][kChannels];
+    each<kCount, kChannels>([&](int i, int c) { total[i][c] = sums_of(i, c).total(); });
+    round_pixels(p.epilogue, total, words);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      uint32_t pairs[kChannels][2];
+#pragma unroll
+      for (int c = 0; c < kChannels; c++) round_sums(p, sums_of(i, c), pairs[c]);
+      join_channels<kChannels>(pairs, words[i]);
+    }
+  }
+}
+
 // Whether kernels are compiled for Pixels::Whole and Pixels::Patched besides Pixels::Any: not for 16-bit samples and
 // large radii, whose code is long.
 template <typename Shape>

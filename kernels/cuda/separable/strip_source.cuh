@@ -10,6 +10,8 @@
 // bytes.
 #pragma once
 
+#include <type_traits>
+
 #include "cuda/separable/separable_sums.cuh"
 
 namespace cudaconv::separable {
@@ -78,6 +80,172 @@ struct StripPlace {
       for (int h = 0; h < 2; h++) exchange_in_order(g / 2 % 2, 8, four[0][h], four[1][h], words + 2 * h);
     }
   }
+};
+
+// How a warp reads and writes pixels.
+// Whole: as whole words, each completely in the frame or completely beside it.
+// Patched: the same for pixels of one or two bytes, with words beside the frame by WordPatch. Any: all other cases.
+enum class Pixels { Whole, Patched, Any };
+
+// Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours.
+// kReach: how many pixels windows reach on either side of what is filtered.
+template <int kPixelBytes, Pixels kPixels, int kReach>
+class PixelReader {
+ public:
+  // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
+  // odd number of bytes, else 16- or 32-bit words.
+  static constexpr bool kBytes = kPixelBytes % 2 == 1;
+  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
+  // kWords: words of four pixels between read() and take().
+  static constexpr bool kPatches = kPixels == Pixels::Patched;
+  static constexpr int kWords = kPatches ? 2 * kPixelBytes : kPixelBytes;
+  static constexpr int kEdge = (kReach + 15) / 16;  // how many times 16 pixels a window reaches into on either side
+
+  // The first 16 pixels begin at `first`. Unless `inside`, `columns` lists where all pixels are that windows reach.
+  // Patched: pixels beside the frame are among the first or the last kEdge of `count` times 16 pixels.
+  __device__ PixelReader(const MmaParams &p, const PartParams &part, int first, int count, const int *columns,
+                         bool inside)
+      : p_(p),
+        part_(part),
+        source_(part.source + (first + lane()) * kPixelBytes),
+        columns_(columns + lane()),
+        first_(first),
+        inside_(inside) {
+    if constexpr (kPatches) {
+      each<2 * kEdge, kPixelBytes>([&](int i, int w) {
+        const int k = i < kEdge ? i : count - 2 * kEdge + i;
+        patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + 16 * k + w * 4 / kPixelBytes);
+      });
+    }
+  }
+
+  // Reads kCount times 16 pixels of the row at byte offset `offset`. The whole warp takes part.
+  template <int kCount>
+  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords]) const {
+    if constexpr (kPatches) {
+      each<kCount>([&](int k) {
+        if (is_patched(k, kCount))
+          read_patched(part_.source + offset, k, kCount, words[k]);
+        else
+          read_together(offset, 16 * k, words[k]);
+      });
+    } else if (inside_) {
+      each<kCount>([&](int k) { read_together(offset, 16 * k, words[k]); });
+    } else {
+      each<kCount>([&](int k) {
+        if constexpr (kPixels != Pixels::Whole)
+          read_anywhere(offset, 16 * k, words[k]);
+        else if constexpr (kPieces == kWords)
+          read_pieces<false>(part_.source + offset, columns_ + 16 * k, words[k]);
+      });
+    }
+  }
+
+  // Prefetches the row's first 16 pixels to the L2 cache; neighbouring warps together prefetch the whole row.
+  __device__ void prefetch([[maybe_unused]] int64_t offset) const {
+#ifdef __CUDA_ARCH__
+    if (inside_) asm volatile("prefetch.global.L2 [%0];" ::"l"(source_ + offset));
+#endif
+  }
+
+  // Returns number k of the `count` times 16 pixels that read() has read, as they lie in memory.
+  __device__ void take(int k, int count, const uint32_t (&words)[kWords], uint32_t (&pixels)[kPixelBytes]) const {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
+    if constexpr (kPatches) {
+      if (!is_patched(k, count)) return;
+#pragma unroll
+      for (int i = 0; i < kPixelBytes; i++)
+        pixels[i] = patch_[edge(k, count)][i].join(words[i], words[kPixelBytes + i]);
+    }
+  }
+
+ private:
+  // The index of the patches of number k of `count` times 16 pixels.
+  __device__ static constexpr int edge(int k, int count) {
+    return k < kEdge ? k : k - count + 2 * kEdge;
+  }
+
+  __device__ bool is_patched(int k, int count) const {
+    return k < kEdge || k >= count - kEdge;
+  }
+
+  __device__ void read_patched(const uint8_t *row, int k, int count, uint32_t (&words)[kWords]) const {
+    const auto &patch = patch_[edge(k, count)];
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) {
+      words[i] = patch[i].load_first(row);
+      words[kPixelBytes + i] = patch[i].load_second(row, part_.border_word[i % 2]);
+    }
+  }
+
+  // The lane's first pixel among 16.
+  __device__ static int lane() {
+    return threadIdx.x % 4 * 4;
+  }
+
+  // Whether the 16 pixels from `x` pixels after the first on lie completely in the frame.
+  __device__ bool is_together(int x) const {
+    return first_ + x >= 0 && first_ + x + 16 <= part_.width;
+  }
+
+  __device__ void read_together(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    read_words<kPixelBytes>(source_ + offset + x * kPixelBytes, words);
+  }
+
+  __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    if (offset == kNoRow) {
+#pragma unroll
+      for (int i = 0; i < kWords; i++) words[i] = part_.border_word[i % word_period(kPixelBytes)];
+    } else if (is_together(x)) {
+      read_together(offset, x, words);
+    } else if (first_ + x < part_.width + p_.radius_x) {  // else no window reaches them
+      uint32_t piece[kPieces];
+      read_pieces<true>(part_.source + offset, columns_ + x, piece);
+      join(piece, words);
+    }
+  }
+
+  // Piece i of border pixels.
+  __device__ uint32_t border(int i) const {
+    return kBytes ? part_.border_word[0] >> i % kOfPixel * 8 : part_.border_word[i % kOfPixel];
+  }
+
+  // Reads the pieces of four pixels, with all loads in flight at once. kMayBeBorder: any may be the border value.
+  template <bool kMayBeBorder>
+  __device__ void read_pieces(const uint8_t *from, const int *columns, uint32_t (&piece)[kPieces]) const {
+    const int4 four = *reinterpret_cast<const int4 *>(columns);
+    const int column[4] = {four.x, four.y, four.z, four.w};
+    const auto address = [&](int i) { return from + max(column[i / kOfPixel], 0) * kPixelBytes; };
+    using Piece = std::conditional_t<kBytes, uint8_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>>;
+#pragma unroll
+    for (int i = 0; i < kPieces; i++) piece[i] = __ldg(reinterpret_cast<const Piece *>(address(i)) + i % kOfPixel);
+    if (kMayBeBorder && p_.border == Border::Constant) {
+#pragma unroll
+      for (int i = 0; i < kPieces; i++)
+        if (column[i / kOfPixel] < 0) piece[i] = border(i);
+    }
+  }
+
+  // Joins pieces to the words of pixels as they lie in memory.
+  __device__ static void join(const uint32_t (&piece)[kPieces], uint32_t (&words)[kPixelBytes]) {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) {
+      const auto at = [&](int n) { return piece[(kPieces / kPixelBytes * i + n) % kPieces]; };
+      if constexpr (kBytes)
+        words[i] = pick_bytes(0, at(0), at(1), at(2), at(3));
+      else
+        words[i] = kPixelBytes == 2 ? __byte_perm(at(0), at(1), 0x5410) : piece[i % kPieces];
+    }
+  }
+
+  const MmaParams &p_;
+  const PartParams &part_;
+  const uint8_t *source_;
+  const int *columns_;
+  int first_;
+  bool inside_;
+  WordPatch patch_[2 * kEdge][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
 };
 
 // How a warp works on its strips. kFilteredChannels of the channels are filtered: all of them, or three of four, where

@@ -4,14 +4,20 @@
 // samples.
 #pragma once
 
-#include "cuda/device/swar.cuh"
-#include "cuda/device/words.cuh"
+#include "cuda/launch_params.h"
+#include "cuda/sliding/lane_row.cuh"
 #include "plan/rounding.h"
 
 namespace cudaconv::sliding {
 
 constexpr int kWarpLanes = 30, kWarpBytes = kVectorBytes * kWarpLanes;
 constexpr int kMostWarps = 4;  // warps of a block, one below the other
+
+// Parameters of the kernel of sliding.cuh.
+struct SlidingParams : FrameParams {
+  SwarParams swar;
+  bool difference;  // CompositeClosing: the result is the difference between closing and samples, not the closing
+};
 
 // How an operation takes samples of 16-bit containers: it has no kernels for them, it adds them, one in a register, or
 // it compares them, two in a register.

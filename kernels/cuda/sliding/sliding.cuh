@@ -22,16 +22,16 @@
 // Warps at the edges gather the bytes beside the frame one by one in shared memory. If rows end within a lane, they
 // gather the bytes of this lane too, and write its results from there.
 //
-// All results are exact; where the halves of registers (see swar.cuh) would not hold a sum, other kernels do the pass.
+// All results are exact; where the halves of registers (see lane_row.cuh) would not hold a sum, other kernels do the
+// pass.
 #pragma once
 
 #include <type_traits>
 
-#include "cuda/device/sample.cuh"
-#include "cuda/device/swar.cuh"
+#include "cuda/device/tile.cuh"
+#include "cuda/device/arch.cuh"
 #include "cuda/sliding/operation.cuh"
 #include "cuda/sliding/strip_io.cuh"
-#include "cuda/sliding/swar_plan.h"
 
 namespace cudaconv::sliding {
 

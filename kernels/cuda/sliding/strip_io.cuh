@@ -3,7 +3,7 @@
 // Loads strips of rows into the registers of a warp for sliding.cuh, with the samples beside the frame.
 #pragma once
 
-#include "cuda/device/sample.cuh"
+#include "cuda/device/tile.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/sliding/operation.cuh"

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "cuda/device/rounded_means.cuh"
+#include "cuda/device/range_params.h"
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"

@@ -28,79 +28,6 @@ __device__ inline int32_t divide_sum(const SumRounding &r, int32_t v) {
   return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
 }
 
-// SumRounding::Shift64 for a sum `v` that includes its start.
-__device__ inline int32_t shift_sum(const SumRounding &r, int64_t v) {
-  if (r.absolute) v = (v < 0 ? -v : v) + (int64_t{1} << r.shift >> 1);
-  return static_cast<int32_t>(v >> r.shift);
-}
-
-// The initial value of sums of 64 bits.
-__device__ inline int64_t start_of(const SumRounding &r) {
-  return static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(r.start_high)) << 32 |
-                              static_cast<uint32_t>(r.start));
-}
-
-// A lane's sums of products of samples and coefficients, over the digits of coefficients, see DenseMmaParams::digits.
-template <int kSampleBytes>
-struct DigitSums;
-
-// Samples of one byte: the first digit counts most. Sums are right modulo 2^32.
-template <>
-struct DigitSums<1> {
-  Sums part[1];
-
-  __device__ void begin_digit(int digit, int32_t start) { part[0] = digit ? times_256(part[0], start) : all(start); }
-  __device__ int32_t total(int i, int) const { return part[0].v[i]; }
-};
-
-// Samples of two bytes: the first digit counts least. Each digit begins with the sums so far, divided by 256, and the
-// remainders are kept.
-template <>
-struct DigitSums<2> {
-  Sums part[2];  // of the low bytes of samples, and of the high bytes, which count 256
-  uint32_t remainder[4];
-
-  __device__ void begin_digit(int digit, int32_t) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      remainder[i] = digit ? __funnelshift_r(remainder[i], static_cast<uint32_t>(part[0].v[i]), 8) : 0;
-      part[0].v[i] = digit ? (part[0].v[i] >> 8) + part[1].v[i] : 0;
-      part[1].v[i] = 0;
-    }
-  }
-  // Sum i, exactly, without its initial value.
-  __device__ int64_t total(int i, int digits) const {
-    const int bits = 8 * (digits - 1);
-    const int64_t high = int64_t{part[1].v[i]} * 256 + part[0].v[i];
-    return static_cast<int64_t>(static_cast<uint64_t>(high) << bits | uint64_t{remainder[i]} >> (32 - bits));
-  }
-};
-
-// Sharpening without the clamp; `sum` includes its start.
-__device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
-  const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
-  return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
-}
-
-// Rounds a lane's sums of all channels to 8-bit samples as they lie in memory: the pair of neighbouring pixels in
-// column 2t, then the pair in 2t + 1. Several such sets are rounded together, so that none waits for another.
-template <int kCount, int kChannels>
-__device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCount][kChannels],
-                                    uint32_t (&words)[kCount][kChannels]) {
-  const auto pack = [&](auto round) {
-#pragma unroll
-    for (int i = 0; i < kCount * kChannels; i++) {
-      const auto sample = [&](int n) {
-        n += i % kChannels * 4;
-        return round(sums[i / kChannels][n % kChannels].v[sum_of_pixel(n / kChannels)]);
-      };
-      words[i / kChannels][i % kChannels] = pack_clamped(sample(0), sample(1), sample(2), sample(3));
-    }
-  };
-  if (r.mode == SumRounding::Divide) return pack([&](int32_t v) { return divide_sum(r, v); });
-  pack([&](int32_t v) { return v >> r.shift; });
-}
-
 // Packs two values as 16-bit samples, each clamped to 0 ... 65535.
 __device__ inline uint32_t pack_clamped(int32_t low, int32_t high) {
 #ifdef __CUDACC__
@@ -122,17 +49,7 @@ __device__ inline void pack_samples(const MmaParams &p, uint32_t (&pairs)[2], Ro
     pairs[i] = __vminu2(pack_clamped(round(i), round(i + 2)), p.sample_mask) << p.sample_shift;
 }
 
-template <int kParts>
-__device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> &sums, uint32_t (&pairs)[2]) {
-  const SumRounding &r = p.epilogue;
-  const auto pack = [&](auto round) { pack_samples(p, pairs, round); };
-  if (r.mode == SumRounding::ShiftWide) return pack([&](int i) { return sums.highest(i) >> r.shift; });
-  const Sums total = sums.total();
-  if (r.mode == SumRounding::Divide) return pack([&](int i) { return divide_sum(r, total.v[i]); });
-  pack([&](int i) { return total.v[i] >> r.shift; });
-}
-
-// Joins a lane's 16-bit samples, as round_sums() makes them, to pixels. Each half of `words` holds a pair of
+// Joins a lane's 16-bit samples, as pack_samples() makes them, to pixels. Each half of `words` holds a pair of
 // neighbouring pixels as they lie in memory. pixels.cuh has the same for bytes.
 template <int kChannels>
 __device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint32_t (&words)[2 * kChannels]) {
@@ -144,26 +61,6 @@ __device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint
     for (int c = 0; c + 1 < kChannels; c += 2) {
       to[c / 2] = __byte_perm(pairs[c][i], pairs[c + 1][i], 0x5410);
       to[(c + kChannels) / 2] = __byte_perm(pairs[c][i], pairs[c + 1][i], 0x7632);
-    }
-  }
-}
-
-// Rounds a lane's sums of all channels to two pairs of neighbouring pixels as they lie in memory, for kCount sets at
-// once. sums_of(i, c) returns the sums of set i and channel c.
-template <int kCount, int kChannels, typename Shape, typename SumsOf>
-__device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
-                                   uint32_t (&words)[kCount][kChannels * Shape::kSampleBytes]) {
-  if constexpr (Shape::kSamples == Samples::U8) {
-    Sums total[kCount][kChannels];
-    each<kCount, kChannels>([&](int i, int c) { total[i][c] = sums_of(i, c).total(); });
-    round_pixels(p.epilogue, total, words);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kCount; i++) {
-      uint32_t pairs[kChannels][2];
-#pragma unroll
-      for (int c = 0; c < kChannels; c++) round_sums(p, sums_of(i, c), pairs[c]);
-      join_channels<kChannels>(pairs, words[i]);
     }
   }
 }
@@ -247,10 +144,5 @@ struct SummedChannels<4, 3> {
 
   int first_;  // channel
 };
-
-// Scales a sum for pack_sums(), see DenseMmaParams::factor.
-__device__ inline int32_t scale_by_factor(const DenseMmaParams &p, int32_t v) {
-  return __mulhi(v * p.factor, p.magic);
-}
 
 }  // namespace cudaconv
