@@ -15,27 +15,28 @@ using namespace median;
 namespace {
 
 template <typename Shape>
-KernelLaunch<HistogramMedianParams> launch_of(HistogramMedianParams &p) {
-  using Memory = HistogramMedianMemory<Shape>;
-  p.columns = Shape::kWidth + p.width - 1;
+KernelLaunch<HistogramMedianParams> launch_of(int warps, HistogramMedianParams &p) {
+  const int width = warps * Shape::kPixels;
+  p.columns = width + p.width - 1;
   p.pitch = (p.columns + 1) / 4 * 4 + 2;  // the least that holds the columns and is an odd number of words
-  const size_t bytes = Memory::bytes(p.columns, p.height, p.pitch);
+  const size_t bytes = HistogramMedianMemory<Shape>::bytes(warps, p.columns, p.height, p.pitch);
   const DeviceLimits device = current_limits();
   if (bytes > device.block_bytes) return {};
-  const auto blocks_of = [&](int height) { return cut_tiles(p, Shape::kWidth, height); };
+  const auto blocks_of = [&](int height) { return cut_tiles(p, width, height); };
   const int resident =
       std::clamp<int>(static_cast<int>(device.multiprocessor_bytes / (bytes + kReservedBytes)), 1, Shape::kMinBlocks);
   // Making the first histograms takes about as long as this many rows.
   const int first = 2 + p.height / 16;
   p.tile_height = choose_strip_height(8, 8, resident, first, blocks_of);
-  return {histogram_median_kernel<Shape>, blocks_of(p.tile_height), Shape::kThreads, bytes};
+  return {histogram_median_kernel<Shape>, blocks_of(p.tile_height), 32 * warps, bytes};
 }
 
 // Chooses wide tiles, or narrow ones if shared memory does not hold wide ones.
-template <bool kWords, int kWarps>
+template <bool kWords>
 KernelLaunch<HistogramMedianParams> choose_width(HistogramMedianParams &p) {
-  const KernelLaunch<HistogramMedianParams> wide = launch_of<HistogramMedianShape<kWords, kWarps>>(p);
-  return wide.kernel ? wide : launch_of<HistogramMedianShape<kWords, kWarps / 2>>(p);
+  using Shape = HistogramMedianShape<kWords>;
+  const KernelLaunch<HistogramMedianParams> wide = launch_of<Shape>(Shape::kWarps, p);
+  return wide.kernel ? wide : launch_of<Shape>(Shape::kWarps / 2, p);
 }
 
 KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedianParams &p) {
@@ -50,7 +51,7 @@ KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedi
     return {};
   p.width = pass.width();
   p.height = pass.height();
-  return plane.container == Container::U8 ? choose_width<false, 8>(p) : choose_width<true, 16>(p);
+  return plane.container == Container::U8 ? choose_width<false>(p) : choose_width<true>(p);
 }
 
 }  // namespace

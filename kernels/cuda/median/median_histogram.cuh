@@ -29,14 +29,14 @@ namespace cudaconv::median {
 constexpr int kLargestHistogramMedian = 127;  // side of a window
 
 // Tuned on an H200 with kernel-bench --only="median 15,median 31,median 127".
-template <bool kWords_, int kWarps_>
+template <bool kWords_>
 struct HistogramMedianShape {
-  static constexpr bool kWords = kWords_;                             // samples of more than 8 bits
-  static constexpr int kWarps = kWarps_, kPixels = kWords ? 16 : 32;  // warps of a block; pixels of a row for each warp
-  static constexpr int kWidth = kWarps * kPixels, kThreads = 32 * kWarps;
+  static constexpr bool kWords = kWords_;                                 // samples of more than 8 bits
+  static constexpr int kWarps = kWords ? 16 : 8, kThreads = 32 * kWarps;  // of a block, or half as many
+  static constexpr int kPixels = kWords ? 16 : 32;                        // of a row for each warp
   static constexpr int kMinBlocks = kWords ? 2 : 3;
-  // Columns of samples for which a thread updates histograms.
-  static constexpr int kOwnColumns = (kWidth + kLargestHistogramMedian - 1 + kThreads - 1) / kThreads;
+  // Columns of samples for which a thread updates histograms, the same with half as many threads.
+  static constexpr int kOwnColumns = (kWarps * kPixels + kLargestHistogramMedian - 1 + kThreads - 1) / kThreads;
   static constexpr int kLists = 2;  // histograms of lower bits of each warp
 };
 
@@ -59,22 +59,23 @@ struct HistogramMedianMemory {
   uint16_t *results;          // by warp
   uint16_t *sorted;           // the columns' samples in rising order, row after row
   CUDACONV_HOST_DEVICE static constexpr int even(int columns) { return (columns + 7) / 8 * 8; }
-  CUDACONV_HOST_DEVICE static constexpr size_t list_words() {
-    return Shape::kWords ? Shape::kWarps * Shape::kLists * kMedianBinWords : 0;
+  CUDACONV_HOST_DEVICE static constexpr size_t list_words(int warps) {
+    return Shape::kWords ? warps * Shape::kLists * kMedianBinWords : 0;
   }
 
   __device__ HistogramMedianMemory(uint8_t *memory, int count) {
+    const int warps = static_cast<int>(blockDim.x / 32);
     columns = memory;
     windows = reinterpret_cast<uint32_t *>(columns + count * 256);
-    lists = windows + Shape::kWarps * kMedianBinWords;
-    enters = reinterpret_cast<uint16_t *>(lists + list_words());
+    lists = windows + warps * kMedianBinWords;
+    enters = reinterpret_cast<uint16_t *>(lists + list_words(warps));
     leaves = enters + even(count);
     results = leaves + even(count);
-    sorted = results + Shape::kWidth;
+    sorted = results + warps * Shape::kPixels;
   }
-  static size_t bytes(int count, int height, int pitch) {
-    return static_cast<size_t>(count) * 256 + sizeof(uint32_t) * (Shape::kWarps * kMedianBinWords + list_words()) +
-           sizeof(uint16_t) * (2 * even(count) + Shape::kWidth + (Shape::kWords ? height * pitch : 0));
+  static size_t bytes(int warps, int count, int height, int pitch) {
+    return static_cast<size_t>(count) * 256 + sizeof(uint32_t) * (warps * kMedianBinWords + list_words(warps)) +
+           sizeof(uint16_t) * (2 * even(count) + warps * Shape::kPixels + (Shape::kWords ? height * pitch : 0));
   }
 };
 
@@ -143,7 +144,7 @@ class HistogramMedian {
     const int radius = p.width / 2;
 #pragma unroll
     for (int i = 0; i < Shape::kOwnColumns; i++) {
-      const int column = static_cast<int>(threadIdx.x) + i * Shape::kThreads;
+      const int column = static_cast<int>(threadIdx.x + i * blockDim.x);
       const int x = min(tile.x0 - radius + column, part_.width - 1 + radius);
       offset_[i] = -1;
       if (column >= p.columns) continue;
@@ -194,7 +195,7 @@ class HistogramMedian {
   // Counts the thread's columns of the first window's rows. No other thread counts these columns.
   __device__ void count_first_rows() {
     uint4 *const words = reinterpret_cast<uint4 *>(memory_.columns);
-    for (int i = static_cast<int>(threadIdx.x); i < p_.columns * 16; i += Shape::kThreads)
+    for (int i = static_cast<int>(threadIdx.x); i < p_.columns * 16; i += static_cast<int>(blockDim.x))
       words[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
 #pragma unroll 4
@@ -202,7 +203,7 @@ class HistogramMedian {
       const int row = border_index_no_div(p_.border, y0_ - p_.height / 2 + j, part_.height);
 #pragma unroll
       for (int i = 0; i < Shape::kOwnColumns; i++) {
-        const int column = static_cast<int>(threadIdx.x) + i * Shape::kThreads;
+        const int column = static_cast<int>(threadIdx.x + i * blockDim.x);
         const int v = read(row, offset_[i]);
         if (column >= p_.columns) continue;
         memory_.columns[column * 256 + (v >> low_bits_)]++;
@@ -210,7 +211,8 @@ class HistogramMedian {
       }
     }
     if constexpr (kWords)
-      for (int column = static_cast<int>(threadIdx.x); column < p_.columns; column += Shape::kThreads) sort(column);
+      for (int column = static_cast<int>(threadIdx.x); column < p_.columns; column += static_cast<int>(blockDim.x))
+        sort(column);
   }
 
   // Sorts a column with Batcher's network: all threads do the same exchanges.
@@ -279,7 +281,7 @@ class HistogramMedian {
                                  const uint16_t (&leaves)[Shape::kOwnColumns]) {
 #pragma unroll
     for (int i = 0; i < Shape::kOwnColumns; i++) {
-      const int column = static_cast<int>(threadIdx.x) + i * Shape::kThreads;
+      const int column = static_cast<int>(threadIdx.x + i * blockDim.x);
       if (column >= p_.columns) continue;
       uint8_t *const counts = memory_.columns + column * 256;
       counts[leaves[i] >> low_bits_]--;
@@ -460,13 +462,14 @@ class HistogramMedian {
 template <typename Shape>
 __device__ inline void put_unfiltered(const HistogramMedianParams &p, const Tile &tile, int c) {
   const PartParams &part = tile.part;
-  const int bottom = min(tile.y0 + p.tile_height, part.height), end = min(tile.x0 + Shape::kWidth, part.width);
+  const int threads = static_cast<int>(blockDim.x), width = threads / 32 * Shape::kPixels;
+  const int bottom = min(tile.y0 + p.tile_height, part.height), end = min(tile.x0 + width, part.width);
   const ChannelParams &channel = part.channel[c];
   const ChannelReader copied(part, part.copy, part.copy_pitch, c);
 #pragma unroll 1
   for (int y = tile.y0; y < bottom; y++)
 #pragma unroll 1
-    for (int x = tile.x0 + static_cast<int>(threadIdx.x); x < end; x += Shape::kThreads)
+    for (int x = tile.x0 + static_cast<int>(threadIdx.x); x < end; x += threads)
       write_sample(part, x, y, c, channel.action == Action::Copy ? copied.at(x, y) : channel.fill);
 }
 
