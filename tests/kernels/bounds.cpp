@@ -4,7 +4,6 @@
 // refused. Also tests sums that just fit their lanes, or just do not.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "checks.h"
 #include "cpu/vector.h"
 #include "error.h"
 #include "formats.h"
@@ -27,14 +27,6 @@
 namespace cudaconv::test {
 
 namespace {
-
-int failures = 0;
-
-void expect(bool right, const std::string &what) {
-  if (right) return;
-  failures++;
-  std::printf("FAILED %s\n", what.c_str());
-}
 
 // The text of the error that `f` throws, or "" if it throws none.
 std::string refusal_of(const std::function<void()> &f) {
@@ -484,8 +476,7 @@ int run() {
   test_narrow_frames();
   test_masks();
   test_threads();
-  std::printf("%d failed\n", failures);
-  return failures != 0;
+  return report();
 }
 
 }  // namespace

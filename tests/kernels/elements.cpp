@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "checks.h"
 #include "formats.h"
 #include "guarded_frame.h"
 #include "plan/border.h"
@@ -19,14 +20,7 @@ namespace cudaconv::test {
 
 namespace {
 
-int failures = 0, checks = 0, large = 0;
-
-void expect(bool right, const std::string &what) {
-  checks++;
-  if (right) return;
-  failures++;
-  std::printf("FAILED %s\n", what.c_str());
-}
+int large = 0;
 
 struct Setting {
   std::string label;
@@ -198,8 +192,7 @@ int run() {
   test(*cpu, cuda.get(), "ARGB64", 600, 40);
   test(*cpu, cuda.get(), "GRAY16_BE", 90, 40);
   test(*cpu, cuda.get(), "GRAY16_LE", 90, 40);
-  std::printf("%d checks, %d failed\n", checks, failures);
-  return failures != 0;
+  return report();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "checks.h"
 #include "cuda/mosaic/tiles.h"
 #include "formats.h"
 #include "guarded_frame.h"
@@ -19,13 +20,6 @@
 namespace cudaconv::test {
 
 namespace {
-
-int failures = 0;
-
-void expect(bool right, const std::string &what) {
-  if (right || failures++ >= 20) return;
-  std::printf("FAILED %s\n", what.c_str());
-}
 
 FilterSettings setting_of(int size) {
   FilterSettings settings;
@@ -391,8 +385,7 @@ int mosaic() {
   test_fields();
   test_last_rows();
   test_quarter_turns();
-  std::printf("%d failed\n", failures);
-  return failures ? 1 : 0;
+  return report();
 }
 
 }  // namespace cudaconv::test

@@ -4,7 +4,6 @@
 // at the limits of sums, and with settings that are refused.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -13,6 +12,7 @@
 
 #include "backend.h"
 #include "cancellation.h"
+#include "checks.h"
 #include "error.h"
 #include "formats.h"
 #include "guarded_frame.h"
@@ -23,13 +23,6 @@
 namespace cudaconv::test {
 
 namespace {
-
-int failures = 0;
-
-void expect(bool right, const std::string &what) {
-  if (right || failures++ >= 20) return;
-  std::printf("FAILED %s\n", what.c_str());
-}
 
 FilterSettings settings(Mask mask, int size = 0, double sigma = kAutoSigma) {
   FilterSettings s;
@@ -291,8 +284,7 @@ int weighted() {
   test_needed_alpha();
   test_large_divisors();
   test_tiny_deviations();
-  std::printf("%d failed\n", failures);
-  return failures ? 1 : 0;
+  return report();
 }
 
 }  // namespace cudaconv::test
