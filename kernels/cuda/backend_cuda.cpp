@@ -17,6 +17,7 @@
 #include "cancellation.h"
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
+#include "cuda/method_launchers.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/patient_wait.h"
 #include "cuda/region_job.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// RAII owners of CUDA resources, the limits of a device, and the check that every call goes through.
+// RAII owners of CUDA resources, and the check that every call goes through.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -119,13 +119,5 @@ class Stream {
   cudaStream_t stream_;
   bool owned_;
 };
-
-struct DeviceLimits {
-  int multiprocessors = 0;
-  size_t block_bytes = 0, multiprocessor_bytes = 0;  // shared memory
-};
-
-// The driver is asked once for each device. Throws Error{Device}.
-DeviceLimits current_limits();
 
 }  // namespace cudaconv

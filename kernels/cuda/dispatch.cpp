@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cuda/dispatch.h"
 
-#include "cuda/launchers.h"
+#include "cuda/method_launchers.h"
 
 namespace cudaconv {
 
@@ -34,6 +34,10 @@ constexpr unsigned kAllSix =
 constexpr unsigned kAny = ~0u;
 
 }  // namespace
+
+bool PassQuery::is_dense(Container container) const {
+  return is_uniform_dense(plan.layout, container);
+}
 
 const std::vector<Structure> &structures() {
   // Never destroyed: threads may filter while the process exits.

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "plan/lower.h"
+#include "plan/plan.h"
 
 namespace cudaconv {
 
@@ -32,7 +32,7 @@ struct PassQuery {
   const std::vector<PartArea> *areas = nullptr;
 
   const Pass &pass() const { return plan.passes[index]; }
-  bool is_dense(Container container) const { return is_uniform_dense(plan.layout, container); }
+  bool is_dense(Container container) const;  // is_uniform_dense()
 };
 
 struct PassRun;

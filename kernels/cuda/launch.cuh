@@ -9,13 +9,16 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "cuda/cuda_resources.h"
-#include "cuda/launch_graph.h"
 #ifndef __CUDACC__
 #include "standin.h"
 #endif
 
 namespace cudaconv {
+
+class LaunchGraph;
+
+// LaunchGraph::add()
+void add_launch(LaunchGraph &launches, const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments);
 
 // Adds kernel(args...) to `launches`; arguments are copied at the call. `name` is for messages. For more than 48 KiB of
 // shared memory see allow_shared_memory(). Throws Error{Device}.
@@ -34,7 +37,7 @@ void enqueue([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 
   node.blockDim = block;
   node.sharedMemBytes = static_cast<unsigned>(shared_bytes);
   node.kernelParams = addresses;
-  launches.add(node, kBytes, sizeof...(Args));
+  add_launch(launches, node, kBytes, sizeof...(Args));
 }
 
 // The block's dynamic shared memory, aligned to 16 bytes.

@@ -87,6 +87,10 @@ void LaunchGraph::add(const cudaKernelNodeParams &kernel, const size_t *bytes, s
   count_++;
 }
 
+void add_launch(LaunchGraph &launches, const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) {
+  launches.add(kernel, bytes, arguments);
+}
+
 void LaunchGraph::keep(Launch &launch, const cudaKernelNodeParams &kernel, const size_t *bytes,
                        size_t arguments) const {
   const auto padded = [](size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; };

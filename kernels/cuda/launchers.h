@@ -13,15 +13,23 @@
 #include <vector>
 
 #include "cuda/dispatch.h"
-#include "cuda/launch_graph.h"
 #include "cuda/launch_params.h"
 #include "plan/area.h"
 #include "plan/plan.h"
 
 namespace cudaconv {
 
+class LaunchGraph;
 struct MosaicTiledBox;
 struct MosaicTiles;
+
+struct DeviceLimits {
+  int multiprocessors = 0;
+  size_t block_bytes = 0, multiprocessor_bytes = 0;  // shared memory
+};
+
+// The driver is asked once for each device. Throws Error{Device}.
+DeviceLimits current_limits();
 
 // The frames in device memory that the passes of a plan work on.
 struct FrameBuffers {
@@ -58,42 +66,9 @@ inline PassRun named(PassRun run, const char *name) {
   return run;
 }
 
-// Enqueues any pass with the kernels of the plan's method. Pixels that border=keep keeps are copied.
-void launch_method(const PassRun &run);
-
-// Parts of launch_method(): mosaics, weighted means and bilaterals weighted by alpha, bilaterals of RGB, and wide
-// Gaussians.
-void launch_mosaic_samples(const PassRun &run);
-void launch_weighted_samples(const PassRun &run);
-void launch_bilateral_pixels(const PassRun &run);
-void launch_blur_samples(const PassRun &run);
-
-// Bytes of scratch memory that launch_method() takes for a pass.
-size_t method_bytes(const Plan &plan, const Pass &pass);
-
-// The same for the coarse samples of a wide Gaussian; 0 for other passes.
-size_t coarse_bytes(const Plan &plan, const Pass &pass);
-
 // Lets a kernel's blocks have all shared memory of the device if they need more than 48 KiB. The driver is told once
 // for each backend. Throws Error{Device}.
 void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes);
-
-// Puts back the pixels that border=keep keeps, after a pass has filtered all pixels. Planes are dense. Throws
-// Error{Device}.
-void launch_restore(const PassRun &run);
-
-// Unpack a frame to the dense planes of the plan, and pack it again, in one launch each. `packed` has the planes of
-// memory. All pitches and addresses are multiples of 16 bytes. Bytes that belong to no pixel are neither read nor
-// written. Throw Error{Device}.
-void launch_unpack(const LoweredPlan &plan, const FrameView &packed, const FrameView &dense, LaunchGraph &launches);
-void launch_pack(const LoweredPlan &plan, const FrameView &dense, const FrameView &packed, LaunchGraph &launches);
-
-// The method with which launch_method() carries out a pass.
-Method resolve_method(const Plan &plan, const Pass &pass);
-
-// A kernel of each source, to find out for which architecture the source was compiled.
-const void *any_method();
-const void *any_mma();
 
 // The size of a part's tiles: `width` in units, `row` of them in a row of the part; `height` in rows.
 struct TileSize {

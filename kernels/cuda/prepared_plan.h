@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/dispatch.h"
+#include "plan/lower.h"
 
 namespace cudaconv {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda/cuda_resources.h"
+#include "cuda/launchers.h"
 
 namespace cudaconv {
 

@@ -7,7 +7,7 @@
 // second. Unpacking has the selectors 0x6420 and 0x7531, packing has 0x5140 and 0x7362.
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
-#include "cuda/launchers.h"
+#include "cuda/method_launchers.h"
 
 namespace cudaconv {
 

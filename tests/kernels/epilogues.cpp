@@ -255,9 +255,9 @@ void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, co
     uint32_t word[1][1];
     if (!kind.blocks4x4) continue;
     if (p.magic)
-      channels.pack_sums(sums[0], word[0], [&](int32_t v) { return scale_by_factor(p, v); });
+      pack_sums(channels, sums[0], word[0], [&](int32_t v) { return scale_by_factor(p, v); });
     else
-      channels.pack_sums(sums[0], word[0], [&](int32_t v) { return divide_sum(p.epilogue, v) << 8; });
+      pack_sums(channels, sums[0], word[0], [&](int32_t v) { return divide_sum(p.epilogue, v) << 8; });
     expect_bytes(name, c, &all[n], word[0][0]);
   }
 }

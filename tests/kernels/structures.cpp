@@ -20,6 +20,7 @@
 #include "cuda/dispatch.h"
 #include "formats.h"
 #include "guarded_frame.h"
+#include "plan/lower.h"
 
 namespace cudaconv::test {
 

@@ -15,6 +15,7 @@
 
 #include "backend.h"
 #include "cuda/dispatch.h"
+#include "plan/lower.h"
 #include "vector.h"
 
 namespace cudaconv::verify {

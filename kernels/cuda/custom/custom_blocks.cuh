@@ -142,6 +142,33 @@ __device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&c
   channel[2] = __byte_perm(__byte_perm(in[1], in[2], 0x0630), in[3], 0x5210);
 }
 
+// Rounds a lane's sums of all channels to pixels as they lie in memory, the pair in column 2t and then the pair in 2t +
+// 1. A sample is the second byte of scaled(sum), clamped to 16 bits.
+template <int kChannels, typename Scaled>
+__device__ inline void pack_sums(const SummedChannels<kChannels> &, const PartialSums<1> (&sums)[kChannels],
+                                 uint32_t (&words)[kChannels], Scaled scaled) {
+  const auto sample = [&](int n) { return scaled(sums[n % kChannels].part[0].v[sum_of_pixel(n / kChannels)]); };
+#pragma unroll
+  for (int i = 0; i < kChannels; i++)
+    words[i] = __byte_perm(pack_clamped(sample(4 * i), sample(4 * i + 1)),
+                           pack_clamped(sample(4 * i + 2), sample(4 * i + 3)), 0x7531);
+}
+
+// The same for three of four channels. The other channel's byte of a result is undefined.
+template <typename Scaled>
+__device__ inline void pack_sums(const SummedChannels<4, 3> &channels, const PartialSums<1> (&sums)[3],
+                                 uint32_t (&words)[4], Scaled scaled) {
+  const auto sample = [&](int i, int c) { return scaled(sums[c].part[0].v[sum_of_pixel(i)]); };
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    const uint32_t third = pack_clamped(sample(i, 2), sample(i + 1, 2));
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+      words[i + k] =
+          __byte_perm(pack_clamped(sample(i + k, 0), sample(i + k, 1)), third, channels.selector(1, 3, 5 + 2 * k));
+  }
+}
+
 // Scales a sum for pack_sums(), see DenseMmaParams::factor.
 __device__ inline int32_t scale_by_factor(const DenseMmaParams &p, int32_t v) {
   return __mulhi(v * p.factor, p.magic);
@@ -207,10 +234,10 @@ class Blocks4x4Sums {
       });
   }
 
-  // Packs the lane's results of strip s of the squares that are complete, see cudaconv::pack_sums().
+  // Packs the lane's results of strip s of the squares that are complete, see custom::pack_sums().
   template <typename MakeSample>
   __device__ void pack_sums(int s, MakeSample make_sample, uint32_t (&pixels)[kChannels]) const {
-    channels_.pack_sums(sums_[kSteps - 1][s], pixels, make_sample);
+    custom::pack_sums(channels_, sums_[kSteps - 1][s], pixels, make_sample);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda/frame_launch.cuh"
+#include "cuda/method_launchers.h"
 #include "cuda/tile_height.h"
 
 namespace cudaconv {

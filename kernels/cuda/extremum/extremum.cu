@@ -7,6 +7,7 @@
 
 #include "cuda/device/u8x4_tile.h"
 #include "cuda/tile_height.h"
+#include "plan/lower.h"
 
 namespace cudaconv {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cuda/cuda_resources.h"
 #include "cuda/frame_launch.cuh"
+#include "cuda/method_launchers.h"
 
 namespace cudaconv {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "cuda/launchers.h"
+#include "cuda/method_launchers.h"
 
 namespace cudaconv {
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cuda/frame_launch.cuh"
+#include "plan/lower.h"
 
 namespace cudaconv {
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cuda/frame_launch.cuh"
+#include "cuda/method_launchers.h"
 #include "cuda/tile_height.h"
 
 namespace cudaconv {

@@ -65,17 +65,6 @@ __device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint
   }
 }
 
-// Rounds a lane's sums of all channels to pixels as they lie in memory, the pair in column 2t and then the pair in 2t +
-// 1. A sample is the second byte of scaled(sum), clamped to 16 bits.
-template <int kChannels, typename Scaled>
-__device__ inline void pack_sums(const PartialSums<1> (&sums)[kChannels], uint32_t (&words)[kChannels], Scaled scaled) {
-  const auto sample = [&](int n) { return scaled(sums[n % kChannels].part[0].v[sum_of_pixel(n / kChannels)]); };
-#pragma unroll
-  for (int i = 0; i < kChannels; i++)
-    words[i] = __byte_perm(pack_clamped(sample(4 * i), sample(4 * i + 1)),
-                           pack_clamped(sample(4 * i + 2), sample(4 * i + 3)), 0x7531);
-}
-
 // The channels of a plane that are split off and summed: all of them.
 template <int kPixelChannels, int kSummed = kPixelChannels>
 struct SummedChannels {
@@ -92,14 +81,10 @@ struct SummedChannels {
     cudaconv::take_apart<kSamples>(p, words, bytes);
   }
 
-  // Joins a lane's results to pixels, like join_channels() and cudaconv::pack_sums().
+  // Joins a lane's results to pixels, like join_channels().
   template <typename Result, int kWords>
   __device__ void join(const Result (&results)[kCount], uint32_t (&words)[kWords]) const {
     join_channels<kChannels>(results, words);
-  }
-  template <typename Scaled>
-  __device__ void pack_sums(const PartialSums<1> (&sums)[kCount], uint32_t (&words)[kChannels], Scaled scaled) const {
-    cudaconv::pack_sums(sums, words, scaled);
   }
 };
 
@@ -124,24 +109,12 @@ struct SummedChannels<4, 3> {
     for (int i = 0; i < 4; i++)
       words[i] = __byte_perm(pairs[i / 2], results[2], selector(i % 2 * 2, i % 2 * 2 + 1, 4 + i));
   }
-  template <typename Scaled>
-  __device__ void pack_sums(const PartialSums<1> (&sums)[3], uint32_t (&words)[4], Scaled scaled) const {
-    const auto sample = [&](int i, int c) { return scaled(sums[c].part[0].v[sum_of_pixel(i)]); };
-#pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-      const uint32_t third = pack_clamped(sample(i, 2), sample(i + 1, 2));
-#pragma unroll
-      for (int k = 0; k < 2; k++)
-        words[i + k] = __byte_perm(pack_clamped(sample(i + k, 0), sample(i + k, 1)), third, selector(1, 3, 5 + 2 * k));
-    }
-  }
-
- private:
   // A selector for __byte_perm() from the selectors of the three channels' bytes.
   __device__ uint32_t selector(uint32_t first, uint32_t second, uint32_t third) const {
     return (first | second << 4 | third << 8) << 4 * first_;
   }
 
+ private:
   int first_;  // channel
 };
 
