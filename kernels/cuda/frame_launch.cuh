@@ -15,9 +15,9 @@
 namespace cudaconv {
 
 // A kernel and its launch configuration. `kernel` is nullptr if there is none for the pass.
-template <typename... Params>
+template <typename Params>
 struct KernelLaunch {
-  void (*kernel)(Params...) = nullptr;
+  void (*kernel)(Params) = nullptr;
   unsigned blocks = 0;
   dim3 threads;
   size_t shared_bytes = 0;
@@ -25,19 +25,19 @@ struct KernelLaunch {
 };
 
 // Enqueues a launch that does not depend on tiles. Throws Error{Device}.
-template <typename... Params>
-void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params...), unsigned blocks, dim3 threads,
-                   size_t shared_bytes, const Params &...args) {
+template <typename Params>
+void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params), unsigned blocks, dim3 threads,
+                   size_t shared_bytes, const Params &p) {
   if (!blocks) return;
   allow_shared_memory(run, reinterpret_cast<const void *>(kernel), shared_bytes);
-  enqueue(name, kernel, dim3(blocks), threads, shared_bytes, *run.launches, args...);
+  enqueue(name, kernel, dim3(blocks), threads, shared_bytes, *run.launches, p);
 }
 
 // Enqueues a launch on all tiles that the parameters describe, or on those of the areas. Throws Error{Device}.
-template <typename Params, typename... Args>
-void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, Params p, const Args &...args) {
+template <typename Params>
+void enqueue(const PassRun &run, const KernelLaunch<Params> &launch_as, Params p) {
   const unsigned blocks = p.host[0].area ? cut_areas(p) : launch_as.blocks;
-  enqueue_whole(run, run.name, launch_as.kernel, blocks, launch_as.threads, launch_as.shared_bytes, p, args...);
+  enqueue_whole(run, run.name, launch_as.kernel, blocks, launch_as.threads, launch_as.shared_bytes, p);
 }
 
 // A launch with these parameters, of `passes` passes, whose tiles have been cut. Each frame only brings its addresses.

@@ -7,7 +7,6 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <type_traits>
 
 #ifndef __CUDACC__
 #include "standin.h"
@@ -18,26 +17,24 @@ namespace cudaconv {
 class LaunchGraph;
 
 // LaunchGraph::add()
-void add_launch(LaunchGraph &launches, const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments);
+void add_launch(LaunchGraph &launches, const cudaKernelNodeParams &kernel, size_t bytes);
 
-// Adds kernel(args...) to `launches`; arguments are copied at the call. `name` is for messages. For more than 48 KiB of
+// Adds kernel(p) to `launches`; the parameters are copied at the call. `name` is for messages. For more than 48 KiB of
 // shared memory see allow_shared_memory(). Throws Error{Device}.
-template <typename... Params, typename... Args>
-void enqueue([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
-             LaunchGraph &launches, const Args &...args) {
-  static_assert((std::is_same_v<Params, Args> && ...), "a kernel reads its parameters as they are, unconverted");
+template <typename Params>
+void enqueue([[maybe_unused]] const char *name, void (*kernel)(Params), dim3 grid, dim3 block, size_t shared_bytes,
+             LaunchGraph &launches, const Params &p) {
 #ifndef __CUDACC__
   standin::register_kernel(name, kernel);
 #endif
-  void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
-  constexpr size_t kBytes[] = {sizeof(Args)...};
+  void *parameters = const_cast<Params *>(&p);
   cudaKernelNodeParams node = {};
   node.func = reinterpret_cast<void *>(kernel);
   node.gridDim = grid;
   node.blockDim = block;
   node.sharedMemBytes = static_cast<unsigned>(shared_bytes);
-  node.kernelParams = addresses;
-  add_launch(launches, node, kBytes, sizeof...(Args));
+  node.kernelParams = &parameters;
+  add_launch(launches, node, sizeof p);
 }
 
 // The block's dynamic shared memory, aligned to 16 bytes.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -13,8 +12,6 @@ namespace {
 
 // Frames may take turns: both fields, both views of a stereo frame, frames with and without regions.
 constexpr size_t kMostGraphs = 4;
-
-constexpr size_t kAlignment = 16;
 
 // Whether the thread was the last one of the process to ask.
 bool is_alone() {
@@ -80,32 +77,20 @@ static void launch(const cudaKernelNodeParams &kernel, cudaStream_t stream) {
         "cudaLaunchKernel");
 }
 
-void LaunchGraph::add(const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) {
+void LaunchGraph::add(const cudaKernelNodeParams &kernel, size_t bytes) {
   if (!collects_) return launch(kernel, stream());
   if (count_ == launches_.size()) launches_.emplace_back();
-  keep(launches_[count_], kernel, bytes, arguments);
+  Launch &kept = launches_[count_];
+  const auto *const argument = static_cast<const uint8_t *>(kernel.kernelParams[0]);
+  kept.bytes.assign(argument, argument + bytes);
+  kept.argument = kept.bytes.data();
+  kept.kernel = kernel;
+  kept.kernel.kernelParams = &kept.argument;
   count_++;
 }
 
-void add_launch(LaunchGraph &launches, const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) {
-  launches.add(kernel, bytes, arguments);
-}
-
-void LaunchGraph::keep(Launch &launch, const cudaKernelNodeParams &kernel, const size_t *bytes,
-                       size_t arguments) const {
-  const auto padded = [](size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; };
-  size_t all = 0;
-  for (size_t i = 0; i < arguments; i++) all += padded(bytes[i]);
-  launch.bytes.resize(all);
-  launch.arguments.resize(arguments);
-  uint8_t *at = launch.bytes.data();
-  for (size_t i = 0; i < arguments; i++) {
-    std::memcpy(at, kernel.kernelParams[i], bytes[i]);
-    launch.arguments[i] = at;
-    at += padded(bytes[i]);
-  }
-  launch.kernel = kernel;
-  launch.kernel.kernelParams = launch.arguments.data();
+void add_launch(LaunchGraph &launches, const cudaKernelNodeParams &kernel, size_t bytes) {
+  launches.add(kernel, bytes);
 }
 
 // The graph of the launches that were added; a new one, without an executable, where these kernels did not come lately.

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -38,8 +39,8 @@ class LaunchGraph {
   // enqueues them one by one.
   void begin(bool collects);
 
-  // Adds a launch. The arguments are copied; argument i has bytes[i]. Throws Error{Device}.
-  void add(const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments);
+  // Adds a launch. Its one argument, of `bytes` bytes, is copied. Throws Error{Device}.
+  void add(const cudaKernelNodeParams &kernel, size_t bytes);
 
   // Later launches run on this branch, at the same time as launches on other branches. All branches wait for what was
   // added before the first of them; branch 0 is the stream itself. Collected launches still run one after the other.
@@ -57,8 +58,8 @@ class LaunchGraph {
  private:
   struct Launch {
     cudaKernelNodeParams kernel;
-    std::vector<uint8_t> bytes;     // of the arguments, each at a multiple of 16
-    std::vector<void *> arguments;  // where they are in `bytes`
+    std::vector<uint8_t> bytes;  // of the argument
+    void *argument = nullptr;    // these
   };
   struct Graph;
   struct Branch {
@@ -66,7 +67,6 @@ class LaunchGraph {
     Event done{cudaEventDisableTiming};
   };
 
-  void keep(Launch &launch, const cudaKernelNodeParams &kernel, const size_t *bytes, size_t arguments) const;
   Graph &find_graph();
   void make(Graph &graph) const;
 
@@ -75,7 +75,7 @@ class LaunchGraph {
   std::vector<std::unique_ptr<Branch>> branches_;  // created when needed; branches_[0] is branch 1
   size_t branch_ = 0, open_ = 0;                   // of these, the one at hand; how many have to be joined
   Event fork_{cudaEventDisableTiming};
-  std::vector<Launch> launches_;  // the first count_ of them were added; the others keep their memory
+  std::deque<Launch> launches_;  // the first count_ of them were added; the others keep their memory
   size_t count_ = 0;
   std::vector<std::unique_ptr<Graph>> graphs_;  // most recently used first
 };

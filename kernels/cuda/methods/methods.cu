@@ -16,7 +16,7 @@ namespace {
 
 // The kernel with which a method carries out a pass, and how to launch it.
 struct Launch {
-  void (*kernel)(LaunchParams, MaskParams *) = nullptr;
+  void (*kernel)(LaunchParams) = nullptr;
   int tile_width = 0, tile_height = 0;  // size of a tile in pixels
   size_t shared_bytes = 0;
   int side = 1;  // see LaunchParams
@@ -131,12 +131,12 @@ void launch_method(const PassRun &run) {
   fill_mask(run.pass(), method, p.mask);
   p.side = launch_as.side;
   const unsigned blocks = cut_tiles(p, launch_as.tile_width, launch_as.tile_height);
-  MaskParams *const mask = static_cast<MaskParams *>(run.buffers.scratch);
+  p.stored_mask = static_cast<MaskParams *>(run.buffers.scratch);
   if (launch_as.kernel == direct_kernel<true>)
-    enqueue_whole(run, "store_mask", store_mask_kernel, 1, dim3(kBlockThreads), 0, p, mask);
-  const KernelLaunch<LaunchParams, MaskParams *> launch = {launch_as.kernel, blocks, dim3(kBlockWidth, kBlockHeight),
-                                                           launch_as.shared_bytes};
-  enqueue(named(run, method_nick(method)), launch, p, mask);
+    enqueue_whole(run, "store_mask", store_mask_kernel, 1, dim3(kBlockThreads), 0, p);
+  const KernelLaunch<LaunchParams> launch = {launch_as.kernel, blocks, dim3(kBlockWidth, kBlockHeight),
+                                             launch_as.shared_bytes};
+  enqueue(named(run, method_nick(method)), launch, p);
 }
 
 void launch_restore(const PassRun &run) {

@@ -66,18 +66,17 @@ __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m)
 }
 
 // Stores the mask in global memory, for the method global.
-__global__ void __launch_bounds__(kBlockThreads)
-    store_mask_kernel(const __grid_constant__ LaunchParams p, MaskParams *mask) {
+__global__ void __launch_bounds__(kBlockThreads) store_mask_kernel(const __grid_constant__ LaunchParams p) {
   const auto *const from = reinterpret_cast<const uint32_t *>(&p.mask);
   for (int i = threadIdx.x; i < static_cast<int>(sizeof(MaskParams) / sizeof(uint32_t)); i += kBlockThreads)
-    reinterpret_cast<uint32_t *>(mask)[i] = from[i];
+    reinterpret_cast<uint32_t *>(p.stored_mask)[i] = from[i];
 }
 
 template <bool kGlobal>
 __global__ void __launch_bounds__(kBlockThreads, kMinDirectBlocks)
-    direct_kernel(const __grid_constant__ LaunchParams p, MaskParams *mask) {
+    direct_kernel(const __grid_constant__ LaunchParams p) {
   if constexpr (kGlobal)
-    filter_direct(p, *mask);
+    filter_direct(p, *p.stored_mask);
   else
     filter_direct(p, p.mask);
 }
@@ -97,8 +96,7 @@ struct TileChannel {
 };
 
 template <typename Method>
-__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
-    tile_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks) tile_kernel(const __grid_constant__ LaunchParams p) {
   const Tile tile = locate_tile(p, Method::kHeight);
   const PartParams &part = tile.part;
   const bool inside = windows_inside(p, tile, kTileWidth, Method::kHeight);

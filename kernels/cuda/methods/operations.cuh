@@ -30,7 +30,8 @@ struct MaskParams {
 // Parameters of the kernels of methods.cuh.
 struct LaunchParams : FrameParams {
   MaskParams mask;
-  int32_t side;  // pixels of a thread, across and down; see filter_direct()
+  MaskParams *stored_mask;  // method=global: the mask in global memory
+  int32_t side;             // pixels of a thread, across and down; see filter_direct()
 };
 
 // The sum of all coefficients times their samples.
