@@ -160,6 +160,14 @@ finds_an_older_compiler() { # for an nvcc that takes no newer one, and a C libra
   ! grep -q "does not work with this C++ compiler" "$scratch/older-log" &&
     grep -q "nvcc 13.0 -ccbin=g++-14 -U_GNU_SOURCE -D_DEFAULT_SOURCE\|no libcudart_static\|no gstreamer-cuda" "$scratch/older-log"
 }
+names_the_architectures() { # that nvcc compiles for, where an option asks for others
+  # shellcheck disable=SC2016  # sh expands it
+  with_program nvcc 'case "$*" in
+    --version) echo "Cuda compilation tools, release 13.0, V13.0.88" ;;
+    --list-gpu-code) echo sm_70 sm_75 sm_120 ;;
+    esac' meson setup "$scratch/archs" -Dcuda-arch=native,75,70 -Dtests=disabled -Dtune=disabled | tee "$scratch/archs-log"
+  grep -q "ERROR: .*cuda-arch=native,70: nvcc 13.0 compiles the kernels for 75, 120$" "$scratch/archs-log"
+}
 compiles_fast() { # whether the options for an nvcc that takes --Ofast-compile, or not, have it: compiles_fast true|false
   (
     # shellcheck disable=SC2034  # setup.sh reads it
@@ -193,7 +201,7 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..20"
+echo "1..21"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers, without the packages that these bring" wants_headers
 expect "with them, where the headers alone cannot be had" wants_package
@@ -209,6 +217,7 @@ expect "launch finds its folder" finds_its_folder
 expect "scripts explain themselves" explain_themselves
 expect_unless "$no_meson" "an nvcc that does not work is left out, with the reason" says_why_nvcc_is_left_out
 expect_unless "$no_meson" "an older C++ compiler is found for nvcc" finds_an_older_compiler
+expect_unless "$no_meson" "GPUs that nvcc does not know are an error" names_the_architectures
 expect "a build for no GPU is compiled fast" compiles_fast true
 expect "but not by an nvcc that fails so" compiles_fast false
 expect_unless "$no_meson" "Meson says which analytics metas the build reads" says_which_metas_it_reads
