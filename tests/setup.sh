@@ -140,6 +140,7 @@ gpu_options() {
   local known arch archs=() fast=
   known=$(nvcc --list-gpu-arch)
   for arch in $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u); do
+    case $arch in [1-6][0-9] | 7[0-4]) continue ;; esac # no kernel runs there
     if grep -qx "compute_$arch" <<<"$known"; then archs+=("$arch"); else archs=(75 90); break; fi
   done
   if [ ${#archs[@]} = 0 ]; then

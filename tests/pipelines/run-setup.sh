@@ -180,6 +180,18 @@ compiles_fast() { # whether the options for an nvcc that takes --Ofast-compile, 
   ) | tee "$scratch/options"
   grep -qx -e "-Dcuda-arch=90 -Dnvcc-args=$([ "$1" = false ] || echo --Ofast-compile=max)" "$scratch/options"
 }
+compiles_for() { # GENERATIONS COMPUTE_CAPABILITY...: for GPUs, by an nvcc that knows old ones too
+  (
+    # shellcheck disable=SC2034  # setup.sh reads it
+    steps=1
+    . tests/setup.sh
+    nvcc() { [ "$1" = --list-gpu-arch ] && printf 'compute_%s\n' 52 70 75 86 90; }
+    gpus=("${@:2}")
+    nvidia-smi() { printf '%s\n' "${gpus[@]}"; }
+    gpu_options
+  ) | tee "$scratch/options"
+  grep -qx -e "-Dcuda-arch=$1 -Dnvcc-args=" "$scratch/options"
+}
 says_which_metas_it_reads() { grep -E '^ *analytics metas *: (no: .|detections)' "$scratch/setup-log"; }
 # Configures a project in a folder of any name twice, and by another Meson. A copy of it with its build folder is told so.
 configures_again() (
@@ -201,7 +213,7 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..21"
+echo "1..24"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers, without the packages that these bring" wants_headers
 expect "with them, where the headers alone cannot be had" wants_package
@@ -220,6 +232,9 @@ expect_unless "$no_meson" "an older C++ compiler is found for nvcc" finds_an_old
 expect_unless "$no_meson" "GPUs that nvcc does not know are an error" names_the_architectures
 expect "a build for no GPU is compiled fast" compiles_fast true
 expect "but not by an nvcc that fails so" compiles_fast false
+expect "a build for GPUs is one for theirs" compiles_for 75,86 8.6 7.5 8.6
+expect "a build for newer GPUs is one that they translate" compiles_for 75,90 8.6 12.0
+expect "a build leaves out GPUs that are too old" compiles_for 90 5.2 7.0
 expect_unless "$no_meson" "Meson says which analytics metas the build reads" says_which_metas_it_reads
 expect_unless "$no_meson" "a folder of any name is configured again" configures_again
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
