@@ -103,38 +103,23 @@ bool is_transparent(GstElement *element) {
   return std::count(std::begin(kTransparent), std::end(kTransparent), factory_of(element));
 }
 
-bool has_raw_video(GstPad *pad) {
-  const Ref<GstCaps> caps(gst_pad_get_current_caps(pad));
-  return caps && gst_structure_has_name(gst_caps_get_structure(caps.get(), 0), "video/x-raw");
-}
-
 // The pad that data comes from: behind the pads by which bins hand it on. nullptr where there is none.
 Ref<GstPad> source_of(GstPad *sinkpad) {
   Ref<GstPad> pad(gst_pad_get_peer(sinkpad));
   while (pad && GST_IS_PROXY_PAD(pad.get())) {
-    if (GST_IS_GHOST_PAD(pad.get())) {
-      pad.reset(gst_ghost_pad_get_target(GST_GHOST_PAD(pad.get())));
-    } else {
-      const Ref<GstPad> outside(GST_PAD_CAST(gst_proxy_pad_get_internal(GST_PROXY_PAD(pad.get()))));
-      pad.reset(outside ? gst_pad_get_peer(outside.get()) : nullptr);
-    }
+    const Ref<GstPad> other_side(GST_PAD_CAST(gst_proxy_pad_get_internal(GST_PROXY_PAD(pad.get()))));
+    pad.reset(other_side ? gst_pad_get_peer(other_side.get()) : nullptr);
   }
   return pad;
 }
 
-// Whether `use` is true for each sink pad of the element that sends to this source pad.
-template <typename Use>
-bool all_inputs(GstPad *srcpad, const Use &use) {
-  GstIterator *pads = gst_pad_iterate_internal_links(srcpad);
-  GValue value = G_VALUE_INIT;
-  bool all = true;
-  while (pads && all && gst_iterator_next(pads, &value) == GST_ITERATOR_OK) {
-    all = use(GST_PAD(g_value_get_object(&value)));
-    g_value_reset(&value);
-  }
-  if (pads) gst_iterator_free(pads);
-  g_value_unset(&value);
-  return all;
+// For gst_pad_forward(), which stops where these return TRUE.
+gboolean has_raw_video(GstPad *pad, gpointer) {
+  const Ref<GstCaps> caps(gst_pad_get_current_caps(pad));
+  return caps && gst_structure_has_name(gst_caps_get_structure(caps.get(), 0), "video/x-raw");
+}
+gboolean refuses_crop_meta(GstPad *sinkpad, gpointer) {
+  return !may_send_crop_meta(sinkpad);
 }
 
 }  // namespace
@@ -144,9 +129,8 @@ bool may_send_crop_meta(GstPad *sinkpad) {
   if (!source) return true;
   const Ref<GstElement> element(gst_pad_get_parent_element(source.get()));
   if (!element || factory_of(element.get()) == "videocrop") return true;
-  if (is_transparent(element.get())) return all_inputs(source.get(), may_send_crop_meta);
   // A source or a decoder asks for itself.
-  return all_inputs(source.get(), [](GstPad *input) { return !has_raw_video(input); });
+  return !gst_pad_forward(source.get(), is_transparent(element.get()) ? refuses_crop_meta : has_raw_video, nullptr);
 }
 
 bool takes_crop_meta(GstPad *srcpad) {
