@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <tuple>
 #include <vector>
 
@@ -224,37 +225,19 @@ int rows_of(const GstVideoInfo &info, guint component, bool interlaced) {
   return std::min(std::max(2 * top - 1, 2 * bottom), std::max(rows, rows_allocated(info, component)));
 }
 
-bool is_known(const char *name) {
-  GstVideoInfo info;
-  FrameLayout layout;
-  const GstVideoFormat format = gst_video_format_from_string(name);
-  return format != GST_VIDEO_FORMAT_UNKNOWN && gst_video_info_set_format(&info, format, 16, 16) &&
-         describe_frame(info, 0, &layout);
-}
-
-// A GST_TYPE_LIST of strings, for gst_structure_take_value().
-GValue list_of(const std::vector<const char *> &texts) {
-  GValue list = G_VALUE_INIT;
-  gst_value_list_init(&list, texts.size());
-  for (const char *text : texts) {
-    GValue value = G_VALUE_INIT;
-    g_value_init(&value, G_TYPE_STRING);
-    g_value_set_string(&value, text);
-    gst_value_list_append_and_take_value(&list, &value);
+// The formats of these names that GStreamer knows and a FrameLayout can express.
+template <typename Names>
+std::vector<GstVideoFormat> known_formats(const Names &names) {
+  std::vector<GstVideoFormat> formats;
+  for (const char *name : names) {
+    GstVideoInfo info;
+    FrameLayout layout;
+    const GstVideoFormat format = gst_video_format_from_string(name);
+    if (format != GST_VIDEO_FORMAT_UNKNOWN && gst_video_info_set_format(&info, format, 16, 16) &&
+        describe_frame(info, 0, &layout))
+      formats.push_back(format);
   }
-  return list;
-}
-
-template <typename Formats>
-GstStructure *format_structure(const Formats &names) {
-  std::vector<const char *> known;
-  std::copy_if(std::begin(names), std::end(names), std::back_inserter(known), is_known);
-  GstStructure *structure =
-      gst_structure_new("video/x-raw", "width", GST_TYPE_INT_RANGE, 1, G_MAXINT, "height", GST_TYPE_INT_RANGE, 1,
-                        G_MAXINT, "framerate", GST_TYPE_FRACTION_RANGE, 0, 1, G_MAXINT, 1, nullptr);
-  GValue list = list_of(known);
-  gst_structure_take_value(structure, "format", &list);
-  return structure;
+  return formats;
 }
 
 // Removes `text` from the values that `field` may have. False where none is left.
@@ -330,18 +313,21 @@ gsize row_bytes(const PlaneLayout &plane) {
 
 GstCaps *template_caps() {
   GstCaps *caps = gst_caps_new_empty();
-  // Each structure comes a second time with the feature of overlays that stay beside the picture, for the sink to draw.
-  const auto append = [caps](GstStructure *structure, const char *feature) {
-    gst_caps_append_structure_full(caps, gst_structure_copy(structure), gst_caps_features_new_single(feature));
-    gst_caps_append_structure_full(
-        caps, structure, gst_caps_features_new(feature, GST_CAPS_FEATURE_META_GST_VIDEO_OVERLAY_COMPOSITION, nullptr));
+  // All come a second time with the feature of overlays that stay beside the picture, for the sink to draw.
+  const auto append = [caps](const std::vector<GstVideoFormat> &formats, const char *feature, const char *mode) {
+    const std::initializer_list<const char *> both = {nullptr, GST_CAPS_FEATURE_META_GST_VIDEO_OVERLAY_COMPOSITION};
+    for (const char *overlays : both) {
+      GstCapsFeatures *features = gst_caps_features_new(feature, overlays, nullptr);
+      GstCaps *more = gst_video_make_raw_caps_with_features(formats.data(), formats.size(), features);
+      if (mode) gst_caps_set_simple(more, "interlace-mode", G_TYPE_STRING, mode, nullptr);
+      gst_caps_append(caps, more);
+    }
   };
-  if (!cuda_memory_formats().empty()) append(format_structure(cuda_memory_formats()), kFeatureCudaMemory);
-  append(format_structure(kSystemFormats), GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
+  if (!cuda_memory_formats().empty()) append(known_formats(cuda_memory_formats()), kFeatureCudaMemory, nullptr);
+  const std::vector<GstVideoFormat> formats = known_formats(kSystemFormats);
+  append(formats, GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY, nullptr);
   // With interlace-mode=alternate each buffer holds one field, which is filtered as a frame of its own.
-  GstStructure *fields = format_structure(kSystemFormats);
-  gst_structure_set(fields, "interlace-mode", G_TYPE_STRING, "alternate", nullptr);
-  append(fields, GST_CAPS_FEATURE_FORMAT_INTERLACED);
+  append(formats, GST_CAPS_FEATURE_FORMAT_INTERLACED, "alternate");
   return with_common_formats_first(caps);
 }
 
@@ -396,13 +382,15 @@ GstCaps *with_common_formats_first(GstCaps *caps) {
     GstStructure *structure = gst_caps_get_structure(caps, i);
     const GValue *formats = gst_structure_get_value(structure, "format");
     if (!formats || !GST_VALUE_HOLDS_LIST(formats)) continue;
-    std::vector<const char *> names;
-    for (guint k = 0; k < gst_value_list_get_size(formats); k++)
-      names.push_back(g_value_get_string(gst_value_list_get_value(formats, k)));
-    auto next = names.begin();
-    for (const char *format : kSystemFormats)  // puts it before all that are not in their place yet
-      next = std::stable_partition(next, names.end(), [&](const char *name) { return !strcmp(name, format); });
-    GValue sorted = list_of(names);
+    std::multimap<const char *const *, const GValue *> in_order;  // equal keys stay in theirs
+    for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
+      const GValue *format = gst_value_list_get_value(formats, k);
+      const auto is_same = [&](const char *name) { return !strcmp(name, g_value_get_string(format)); };
+      in_order.emplace(std::find_if(std::begin(kSystemFormats), std::end(kSystemFormats), is_same), format);
+    }
+    GValue sorted = G_VALUE_INIT;
+    gst_value_list_init(&sorted, in_order.size());
+    for (const auto &[place, format] : in_order) gst_value_list_append_value(&sorted, format);
     gst_structure_take_value(structure, "format", &sorted);
   }
   return caps;
