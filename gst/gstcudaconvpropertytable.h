@@ -87,39 +87,32 @@ GParamSpec *make_spec(const PropertyText &p, const T &initial) {
 }
 
 // Reads a property's value; a string that is not set reads as an empty one. GLib lets numbers pass that exceed the
-// range by a rounding error, as controllers and sums of steps make them.
+// range by a rounding error, as controllers and sums of steps make them. It converts integers, enumerations and
+// booleans to and from gint64.
 template <typename T>
 T read(const PropertyText &p, const GValue *value) {
-  if constexpr (std::is_enum_v<T>)
-    return static_cast<T>(g_value_get_enum(value));
-  else if constexpr (std::is_same_v<T, std::string>)
+  if constexpr (std::is_same_v<T, std::string>) {
     return g_value_get_string(value) ? g_value_get_string(value) : "";
-  else if constexpr (std::is_same_v<T, bool>)
-    return g_value_get_boolean(value) != FALSE;
-  else if constexpr (std::is_same_v<T, double>)
+  } else if constexpr (std::is_same_v<T, double>) {
     return std::clamp(g_value_get_double(value), p.min, p.max);
-  else if constexpr (std::is_same_v<T, guint64>)
-    return g_value_get_uint64(value);
-  else
-    return static_cast<T>(G_VALUE_HOLDS_INT(value) ? g_value_get_int(value) : g_value_get_uint(value));
+  } else {
+    GValue number = G_VALUE_INIT;
+    g_value_transform(value, g_value_init(&number, G_TYPE_INT64));
+    return static_cast<T>(g_value_get_int64(&number));
+  }
 }
 
 template <typename T>
 void write(const T &field, GValue *value) {
-  if constexpr (std::is_enum_v<T>)
-    g_value_set_enum(value, static_cast<gint>(field));
-  else if constexpr (std::is_same_v<T, std::string>)
+  if constexpr (std::is_same_v<T, std::string>) {
     g_value_set_string(value, field.empty() ? nullptr : field.c_str());
-  else if constexpr (std::is_same_v<T, bool>)
-    g_value_set_boolean(value, field);
-  else if constexpr (std::is_same_v<T, double>)
+  } else if constexpr (std::is_same_v<T, double>) {
     g_value_set_double(value, field);
-  else if constexpr (std::is_same_v<T, guint64>)
-    g_value_set_uint64(value, field);
-  else if (G_VALUE_HOLDS_INT(value))
-    g_value_set_int(value, static_cast<gint>(field));
-  else
-    g_value_set_uint(value, static_cast<guint>(field));
+  } else {
+    GValue number = G_VALUE_INIT;
+    g_value_set_int64(g_value_init(&number, G_TYPE_INT64), static_cast<gint64>(field));
+    g_value_transform(&number, value);
+  }
 }
 
 // A number, a string or a boolean. `min` and `max`: of numbers but guint64.
