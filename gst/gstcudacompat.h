@@ -19,28 +19,25 @@ namespace cudaconv::gst {
 // The CUDA stream of an element and of its buffer pools. Since GStreamer 1.24 CUDA memory belongs to a stream, on which
 // the work that writes it is ordered. Older versions have no such streams: CUDA memory is complete when its buffer is
 // pushed.
+#if GST_CHECK_VERSION(1, 24, 0)
 class CudaStream {
  public:
-#if GST_CHECK_VERSION(1, 24, 0)
   explicit CudaStream(GstCudaContext *context) : stream_(gst_cuda_stream_new(context)) {}
   // The stream of `memory`, which has one.
-  explicit CudaStream(GstMemory *memory)
-      : stream_(gst_cuda_stream_ref(gst_cuda_memory_get_stream(GST_CUDA_MEMORY_CAST(memory)))) {}
-  ~CudaStream() {
-    gst_clear_cuda_stream(&stream_);
-  }
+  explicit CudaStream(GstMemory *memory) : stream_(gst_cuda_stream_ref(get(memory))) {}
+  ~CudaStream() { gst_clear_cuda_stream(&stream_); }
+  CudaStream(const CudaStream &) = delete;
+  CudaStream &operator=(const CudaStream &) = delete;
+
   // The CUstream, or nullptr.
-  void *handle() const {
-    return stream_ ? gst_cuda_stream_get_handle(stream_) : nullptr;
-  }
+  void *handle() const { return stream_ ? gst_cuda_stream_get_handle(stream_) : nullptr; }
   void configure_pool(GstStructure *config) const {
     if (stream_) gst_buffer_pool_config_set_cuda_stream(config, stream_);
   }
   // The CUstream of `memory`. nullptr where it has none, or, with `if_pending`, where no write to it is pending.
   static void *of(GstMemory *memory, bool if_pending) {
     if (if_pending && !GST_MEMORY_FLAG_IS_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC)) return nullptr;
-    GstCudaStream *stream = gst_cuda_memory_get_stream(GST_CUDA_MEMORY_CAST(memory));
-    return stream ? gst_cuda_stream_get_handle(stream) : nullptr;
+    return get(memory) ? gst_cuda_stream_get_handle(get(memory)) : nullptr;
   }
   // Whether the buffer may be released while the GPU still reads it in the order of its stream, since whoever writes it
   // next does so in that order. Wrapped memory may be written by others, and the CPU may write again what has not been
@@ -49,37 +46,25 @@ class CudaStream {
     return buffer->pool && GST_IS_CUDA_BUFFER_POOL(buffer->pool) &&
            !GST_MEMORY_FLAG_IS_SET(gst_buffer_peek_memory(buffer, 0), GST_CUDA_MEMORY_TRANSFER_NEED_UPLOAD);
   }
-#else
-  explicit CudaStream(GstCudaContext *) {}
-  explicit CudaStream(GstMemory *) {}
-  void *handle() const {
-    return nullptr;
-  }
-  void configure_pool(GstStructure *) const {}
-  static void *of(GstMemory *, bool) {
-    return nullptr;
-  }
-  static bool orders_release(GstBuffer *) {
-    return false;
-  }
-#endif
-  CudaStream(const CudaStream &) = delete;
-  CudaStream &operator=(const CudaStream &) = delete;
+  // Tells GStreamer that all writes to `memory` are complete, so that no reader synchronises with its stream.
+  static void mark_complete(GstMemory *memory) { GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC); }
 
  private:
-#if GST_CHECK_VERSION(1, 24, 0)
-  GstCudaStream *stream_;
-#endif
-};
+  static GstCudaStream *get(GstMemory *memory) { return gst_cuda_memory_get_stream(GST_CUDA_MEMORY_CAST(memory)); }
 
-// Tells GStreamer that all writes to `memory` are complete, so that no reader synchronises with its stream.
-inline void mark_complete(GstMemory *memory) {
-#if GST_CHECK_VERSION(1, 24, 0)
-  GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
+  GstCudaStream *stream_;
+};
 #else
-  (void)memory;
+struct CudaStream {
+  explicit CudaStream(GstCudaContext *) {}
+  explicit CudaStream(GstMemory *) {}
+  void *handle() const { return nullptr; }
+  void configure_pool(GstStructure *) const {}
+  static void *of(GstMemory *, bool) { return nullptr; }
+  static bool orders_release(GstBuffer *) { return false; }
+  static void mark_complete(GstMemory *) {}
+};
 #endif
-}
 
 // Adds a warning to the plugin, which gst-inspect-1.0 shows and the registry keeps. Before 1.24 it is only logged.
 inline void add_status_warning(GstPlugin *plugin, const char *text) {

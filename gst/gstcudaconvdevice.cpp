@@ -19,52 +19,53 @@ struct ObjectUnref {
 };
 using ContextRef = std::unique_ptr<GstCudaContext, ObjectUnref>;
 
-// Makes the context current on this thread while the object lives.
-class CurrentContext {
- public:
-  explicit CurrentContext(GstCudaContext *context) {
-    if (!gst_cuda_context_push(context)) throw Error(Error::Kind::Device, "cuCtxPushCurrent failed");
-  }
-  ~CurrentContext() { gst_cuda_context_pop(nullptr); }
-  CurrentContext(const CurrentContext &) = delete;
-  CurrentContext &operator=(const CurrentContext &) = delete;
-};
-
 // A CUDA context and the element's stream on it, shared by a device and the backends that it has made.
 struct Context {
   explicit Context(ContextRef reference) : gst(std::move(reference)), stream(gst.get()) {}
   Context(ContextRef reference, GstMemory *with_stream) : gst(std::move(reference)), stream(with_stream) {}
-  // Calls f with the context current. Where the context is lost and cannot be made current, calls f all the same.
-  template <typename F>
-  void call(const F &f) const {
-    const bool pushed = gst_cuda_context_push(gst.get());
-    f();
-    if (pushed) gst_cuda_context_pop(nullptr);
-  }
   const ContextRef gst;
   const CudaStream stream;
+};
+
+// Makes the context current on this thread while the object lives. A lost context cannot be made current: then it
+// throws Error if the context `must` be.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const Context &context, bool must = true)
+      : pushed_(gst_cuda_context_push(context.gst.get())) {
+    if (must && !pushed_) throw Error(Error::Kind::Device, "cuCtxPushCurrent failed");
+  }
+  ~CurrentContext() {
+    if (pushed_) gst_cuda_context_pop(nullptr);
+  }
+  CurrentContext(const CurrentContext &) = delete;
+  CurrentContext &operator=(const CurrentContext &) = delete;
+
+ private:
+  const bool pushed_;
 };
 
 // Wraps the CUDA backend and makes the context current for each call.
 class BackendInContext : public Backend {
  public:
   BackendInContext(std::shared_ptr<const Context> context, ParallelFor parallel_for) : context_(std::move(context)) {
-    CurrentContext current(context_->gst.get());
+    CurrentContext current(*context_);
     backend_ = make_cuda_backend(context_->stream.handle(), std::move(parallel_for));
   }
   // The backend has host memory to free even where the context is lost and cannot be made current.
   ~BackendInContext() override {
-    context_->call([this] { backend_.reset(); });
+    CurrentContext current(*context_, false);
+    backend_.reset();
   }
 
   const char *name() const override { return backend_->name(); }
   Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                 const std::atomic<bool> *cancelled) override {
-    CurrentContext current(context_->gst.get());
+    CurrentContext current(*context_);
     return backend_->submit(planned, src, dst, cancelled);
   }
   void retire(Ticket ticket) override {
-    CurrentContext current(context_->gst.get());
+    CurrentContext current(*context_);
     backend_->retire(ticket);
   }
   Method method_of(const Plan &plan) const override { return backend_->method_of(plan); }  // asks no device
@@ -90,7 +91,10 @@ class CudaDevice : public Device {
   std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
     return std::make_shared<BackendInContext>(context_, std::move(parallel_for));
   }
-  void in_context(const std::function<void()> &f) override { context_->call(f); }
+  void in_context(const std::function<void()> &f) override {
+    CurrentContext current(*context_, false);
+    f();
+  }
   int id() const override { return id_; }
 
   bool is_device_memory(GstMemory *memory) const override { return gst_is_cuda_memory(memory); }
@@ -116,7 +120,7 @@ class CudaDevice : public Device {
     return std::make_shared<CudaDevice>(
         id_, std::make_shared<const Context>(std::move(context), gst_buffer_peek_memory(buffer, 0)));
   }
-  void mark_complete(GstBuffer *buffer) const override { gst::mark_complete(gst_buffer_peek_memory(buffer, 0)); }
+  void mark_complete(GstBuffer *buffer) const override { CudaStream::mark_complete(gst_buffer_peek_memory(buffer, 0)); }
 
   GstBufferPool *new_pool() override { return gst_cuda_buffer_pool_new(context_->gst.get()); }
   void configure_pool(GstStructure *config) override { context_->stream.configure_pool(config); }
@@ -141,11 +145,10 @@ class SharedContexts {
   // The next element makes a new context where this one has failed.
   void forget(GstCudaContext *failed) {
     std::lock_guard<std::mutex> guard(lock_);
-    for (auto &[device_id, known] : context_) {
-      gpointer context = g_weak_ref_get(&known);
-      if (context == failed) g_weak_ref_set(&known, nullptr);
-      if (context) g_object_unref(context);
-    }
+    GWeakRef &known = context_[device_of(failed)];
+    gpointer context = g_weak_ref_get(&known);
+    if (context == failed) g_weak_ref_set(&known, nullptr);
+    if (context) g_object_unref(context);
   }
 
  private:
@@ -189,46 +192,34 @@ class CudaDeviceFinder : public DeviceFinder {
       return nullptr;
     }
 
-    // The search calls set_context() of this element, and of neighbours that are searching in other threads: holding
-    // the lock meanwhile could deadlock.
-    GstCudaContext *found = nullptr;
-    bool known;
-    {
-      std::lock_guard<std::mutex> guard(lock_);
-      std::swap(found, context_);
-      if (found && device_id >= 0 && device_of(found) != device_id) gst_clear_object(&found);
-      known = found;
-      opening_ = &found;
+    ContextRef found = known_context(device_id);
+    if (!found) {
+      // The search calls set_context() of this element, and of neighbours that are searching in other threads: holding
+      // the lock meanwhile could deadlock.
+      ask_for_context(element);
+      found = known_context(device_id);
     }
-    if (!known) ask_for_context(element);
-    {
-      std::lock_guard<std::mutex> guard(lock_);
-      opening_ = nullptr;
-      gst_clear_object(&context_);  // of a handler of NEED_CONTEXT that has started the element
-      context_ = found;
-    }
-    ContextRef made;
-    if (!found) made.reset(found = shared_contexts().get(std::max(device_id, 0)));
     if (!found) {
       const int wanted = std::max(device_id, 0);
-      *why = "no CUDA context could be created on device " + std::to_string(wanted);
-      const std::string reason = why_no_context(wanted);
-      if (!reason.empty()) *why += ": " + reason;
-      return nullptr;
-    }
-    if (made) {
-      keep(found);
-      GstContext *offer = gst_context_new_cuda_context(found);
+      found.reset(shared_contexts().get(wanted));
+      if (!found) {
+        *why = "no CUDA context could be created on device " + std::to_string(wanted);
+        const std::string reason = why_no_context(wanted);
+        if (!reason.empty()) *why += ": " + reason;
+        return nullptr;
+      }
+      keep(found.get());
+      GstContext *offer = gst_context_new_cuda_context(found.get());
       gst_element_post_message(element, gst_message_new_have_context(GST_OBJECT_CAST(element), offer));
     }
-    return make_device(found);
+    return std::make_shared<CudaDevice>(std::move(found));
   }
 
   std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) override {
     GstCudaContext *context = GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
     if (device_id >= 0 && device_of(context) != device_id) return nullptr;
     keep(context);
-    return make_device(context);
+    return std::make_shared<CudaDevice>(ContextRef(GST_CUDA_CONTEXT(gst_object_ref(context))));
   }
 
   void close() override {
@@ -243,7 +234,7 @@ class CudaDeviceFinder : public DeviceFinder {
 
   void set_context(GstElement *element, GstContext *context, int device_id) override {
     std::lock_guard<std::mutex> guard(lock_);
-    gst_cuda_handle_set_context(element, context, device_id, opening_ ? opening_ : &context_);
+    gst_cuda_handle_set_context(element, context, device_id, &context_);
   }
 
   bool answer_context_query(GstElement *element, GstQuery *query) override {
@@ -257,13 +248,15 @@ class CudaDeviceFinder : public DeviceFinder {
     gst_object_replace(reinterpret_cast<GstObject **>(&context_), GST_OBJECT_CAST(context));
   }
 
-  static std::shared_ptr<Device> make_device(GstCudaContext *context) {
-    return std::make_shared<CudaDevice>(ContextRef(GST_CUDA_CONTEXT(gst_object_ref(context))));
+  // The context that was set or found last. Forgets one of another device.
+  ContextRef known_context(int device_id) {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (context_ && device_id >= 0 && device_of(context_) != device_id) gst_clear_object(&context_);
+    return ContextRef(context_ ? GST_CUDA_CONTEXT(gst_object_ref(context_)) : nullptr);
   }
 
   std::mutex lock_;
   GstCudaContext *context_ = nullptr;
-  GstCudaContext **opening_ = nullptr;  // where set_context() stores a context while open() searches for one
 };
 
 }  // namespace

@@ -12,11 +12,8 @@ GST_ELEMENT_REGISTER_DECLARE(roihold)
 static gboolean plugin_init(GstPlugin *plugin) {
   // GStreamer inspects the plugin again when the CUDA driver is installed or removed, since init_cuda() adds a warning
   // to the plugin where there is none. The elements are registered either way.
-  const gchar *env_vars[] = {"LD_LIBRARY_PATH", nullptr};
-  const gchar *paths[] = {"/usr/lib",         "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-                          "/usr/lib/wsl/lib", nullptr};
-  const gchar *names[] = {"libcuda.so.1", nullptr};
-  gst_plugin_add_dependency(plugin, env_vars, paths, names, GST_PLUGIN_DEPENDENCY_FLAG_NONE);
+  const gchar *paths = "/usr/lib:/usr/lib64:/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/usr/lib/wsl/lib";
+  gst_plugin_add_dependency_simple(plugin, "LD_LIBRARY_PATH", paths, "libcuda.so.1", GST_PLUGIN_DEPENDENCY_FLAG_NONE);
 
   cudaconv::gst::init_cuda(plugin);
   return GST_ELEMENT_REGISTER(cudaconv, plugin) && GST_ELEMENT_REGISTER(roihold, plugin);
