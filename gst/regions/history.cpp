@@ -12,13 +12,6 @@ namespace {
 
 constexpr uint64_t kSlices = 8;  // slices in the longer one of the times
 
-// An order of labels, in which regions of any type come first.
-int compare_labels(const DetectedRegion &a, const DetectedRegion &b) {
-  if (a.labels == b.labels) return 0;
-  if (!a.labels || !b.labels) return a.labels ? 1 : -1;
-  return *a.labels < *b.labels ? -1 : *b.labels < *a.labels;
-}
-
 // An order of regions, in which equal ones are neighbours.
 bool precedes(const DetectedRegion &one, const DetectedRegion &other) {
   const Region &a = one.region, &b = other.region;
@@ -178,7 +171,7 @@ RoiList RoiHistory::in_force(int64_t time, RoiTimes times, const RoiList &own) c
   tracks_.add_between(time, times, &others);
   const std::set<RoiTracks::Place> left = tracks_.left(time, times);
   const auto is_left = [&](const DetectedRegion &region, const Span &at) {
-    return at.first == at.last && left.count(RoiTracks::place_of(region, at.first));
+    return at.first == at.last && left.count({at.first, region});
   };
   for (const Slice &slice : slices_) {
     for (const auto &held : slice.region)

@@ -129,6 +129,12 @@ bool have_same_labels(const Detected &a, const Detected &b) {
   return a.labels == b.labels || (a.labels && b.labels && *a.labels == *b.labels);
 }
 
+int compare_labels(const Detected &a, const Detected &b) {
+  if (a.labels == b.labels) return 0;
+  if (!a.labels || !b.labels) return a.labels ? 1 : -1;
+  return *a.labels < *b.labels ? -1 : *b.labels < *a.labels;
+}
+
 bool is_same(const DetectedRegion &a, const DetectedRegion &b) {
   return a.region == b.region && a.cover == b.cover && have_same_labels(a, b);
 }

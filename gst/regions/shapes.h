@@ -53,6 +53,8 @@ struct RoiList {
 
 // Whether both are of the same types.
 bool have_same_labels(const Detected &a, const Detected &b);
+// An order of labels, in which those of any type come first. 0: the same.
+int compare_labels(const Detected &a, const Detected &b);
 // Whether both are the same region, of the same types.
 bool is_same(const DetectedRegion &a, const DetectedRegion &b);
 

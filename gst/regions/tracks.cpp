@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace cudaconv::gst {
@@ -183,9 +184,13 @@ DetectedRegion moved(const DetectedRegion &from, const DetectedRegion &to, const
 
 }  // namespace
 
-RoiTracks::Place RoiTracks::place_of(const DetectedRegion &found, int64_t time) {
-  const Region &r = found.region;
-  return {time, found.id, r.x, r.y, r.width, r.height, r.rotation};
+bool RoiTracks::Place::operator<(const Place &other) const {
+  const auto numbers = [](const Place &place) {
+    const Region &r = place.found.region;
+    return std::make_tuple(place.time, place.found.id, r.x, r.y, r.width, r.height, r.rotation);
+  };
+  const auto ours = numbers(*this), theirs = numbers(other);
+  return ours != theirs ? ours < theirs : compare_labels(found, other.found) < 0;
 }
 
 void RoiTracks::add(const std::vector<DetectedRegion> &found, int64_t time, RoiTimes times, const Region &frame) {
@@ -290,8 +295,8 @@ std::set<RoiTracks::Place> RoiTracks::left(int64_t time, RoiTimes times) const {
   std::set<Place> places;
   for (const Match &match : matches_) {
     if (!match.is_certain || !is_within(match.at.first, match.at.last, times.between)) continue;
-    if (time > match.at.first) places.insert(place_of(match.from, match.at.first));
-    if (time < match.at.last) places.insert(place_of(match.to, match.at.last));
+    if (time > match.at.first) places.insert({match.at.first, match.from});
+    if (time < match.at.last) places.insert({match.at.last, match.to});
   }
   return places;
 }

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
-#include <tuple>
 #include <vector>
 
 #include "regions/shapes.h"
@@ -43,9 +42,12 @@ class RoiTracks {
   // line towards the other. Its edges are rounded outwards.
   void add_between(int64_t time, RoiTimes times, std::vector<DetectedRegion> *regions) const;
 
-  // A detection at a time.
-  using Place = std::tuple<int64_t, int64_t, int, int, int, int, double>;
-  static Place place_of(const DetectedRegion &region, int64_t time);
+  // A detection at a time. One rectangle may be of several types.
+  struct Place {
+    int64_t time;
+    const DetectedRegion &found;
+    bool operator<(const Place &other) const;
+  };
   // The detections of objects that certainly are elsewhere at `time`.
   std::set<Place> left(int64_t time, RoiTimes times) const;
 

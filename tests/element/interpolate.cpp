@@ -453,6 +453,37 @@ GST_START_TEST(without_ids_an_object_that_overlaps_itself_is_in_one_place) {
 }
 GST_END_TEST;
 
+// A detector may give one rectangle two types. Where it finds only one of them again, the other one is held.
+GST_START_TEST(a_rectangle_of_two_types_is_held_for_the_type_that_is_lost) {
+  for (const int both : {4, 8})
+    for (const int id : {0, 6}) {
+      const std::vector<std::string> found =
+          regions_of(times(2 * kFrame, 2 * kFrame) + " interpolate=true", 12, [&](int i, GstBuffer *frame) {
+            if (i != 4 && i != 8) return;
+            add_roi(frame, {(i - 4) * 4, 8, 20, 10}, "face", id);
+            if (i == both) add_roi(frame, {(i - 4) * 4, 8, 20, 10}, "plate", id);
+          });
+      const std::string place = std::to_string((both - 4) * 4) + ",8,20,10";
+      for (const int i : {5, 6, 7}) {
+        const bool is_held = std::abs(i - both) <= 2,
+                   has = found[static_cast<size_t>(i)].find(place) == 0 ||
+                         found[static_cast<size_t>(i)].find("; " + place) != std::string::npos;
+        fail_unless(has == is_held, "%d, both at %d, id %d: %s", i, both, id, found[static_cast<size_t>(i)].c_str());
+      }
+    }
+  // Both fields of a frame may have one time and equal detections: all of them are of the object that has moved.
+  const RoiTimes all = {10, 10, 10};
+  RoiHistory history;
+  history.set_picture({{400, 300}, {400, 300}, {}});
+  for (const int64_t time : {0, 0, 8}) {
+    RoiList list;
+    list.add({time ? 8 : 0, 3, 31, 17}, {"face"}, 5);
+    history.add(list, time, {}, all);
+  }
+  fail_unless_equals_int(history.in_force(4, all, {}).region.size(), 1);
+}
+GST_END_TEST;
+
 // Where nothing is certain, each pixel that is hidden without interpolate is hidden with it. Detections come and go at
 // random, and each has another id.
 GST_START_TEST(guesses_hide_no_less) {
@@ -632,6 +663,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, an_object_splits);
   tcase_add_test(tc, with_an_id_an_object_is_in_one_place);
   tcase_add_test(tc, without_ids_an_object_that_overlaps_itself_is_in_one_place);
+  tcase_add_test(tc, a_rectangle_of_two_types_is_held_for_the_type_that_is_lost);
   tcase_add_test(tc, guesses_hide_no_less);
   tcase_add_test(tc, ids_that_number_the_detections_of_a_frame);
   tcase_add_test(tc, nothing_moves_where_time_jumps);
