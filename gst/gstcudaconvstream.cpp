@@ -36,7 +36,8 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
       cuda_out(to_cuda),
       engine(std::move(filters_with)),
       settings(wanted),
-      roi(wanted.roi, frame_size(video_info), GST_VIDEO_INFO_IS_INTERLACED(&video_info)) {
+      roi(wanted.roi, frame_size(video_info),
+          GST_VIDEO_INFO_IS_INTERLACED(&video_info) || packing_of(video_info) >= Packing::Rows) {
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
   if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
     throw Error(Error::Kind::Format, "interlace-mode=fields is not supported; use interlace-mode=alternate");

@@ -13,8 +13,8 @@
 
 namespace cudaconv::gst {
 
-RoiSelector::RoiSelector(const RoiSettings &settings, FrameSize frame, bool interlaced)
-    : types_(settings.types), frame_(frame), interlaced_(interlaced), meta_(settings.meta), grow_(settings.grow) {
+RoiSelector::RoiSelector(const RoiSettings &settings, FrameSize frame, bool alternates)
+    : types_(settings.types), frame_(frame), alternates_(alternates), meta_(settings.meta), grow_(settings.grow) {
   if (!settings.rectangles.empty()) {
     const std::vector<WrittenRegion> written = parse_regions(settings.rectangles);
     for (size_t i = 0; i < written.size(); i++) add_fixed(written[i], i + 1);
@@ -88,7 +88,7 @@ void RoiSelector::keep_those_in_picture(std::vector<Region> *regions) const {
   // middle is always a pixel of it.
   const auto has_pixel = [&](const Region &r) {
     const Region middle = {r.x + r.width / 2, r.y + r.height / 2, 1, 1};
-    return interlaced_ || (!fixed_.ellipse && r.rotation == 0) || !is_outside(middle, frame_);
+    return alternates_ || (!fixed_.ellipse && r.rotation == 0) || !is_outside(middle, frame_);
   };
   if (!kept.empty() && std::none_of(kept.begin(), kept.end(), has_pixel)) {
     Regions shapes;

@@ -41,9 +41,10 @@ struct RoiSelection {
 // Selects what is filtered of each frame by the roi settings.
 class RoiSelector {
  public:
-  // `frame`: the size of the whole frame, whose pixels regions count, also where a buffer holds only one field. Throws
-  // Error{Settings} where a region of the settings is none.
-  RoiSelector(const RoiSettings &settings, FrameSize frame, bool interlaced);
+  // `frame`: the size of the whole frame, whose pixels regions count, also where a buffer holds only one field.
+  // `alternates`: rows or columns alternate between two fields or views. Throws Error{Settings} where a region of the
+  // settings is none.
+  RoiSelector(const RoiSettings &settings, FrameSize frame, bool alternates);
 
   // After select(): a sentence for the user where regions of the settings have no effect, because all lie outside the
   // picture or one is smaller than a pixel; else empty.
@@ -52,7 +53,7 @@ class RoiSelector {
   const TypeFilter &types() const { return types_; }
 
   // The part of a frame that is filtered: the settings' regions and those `found` in its metas, enlarged by roi-grow.
-  // Regions that have no pixel in the picture are dropped; in interlaced frames the rectangles around them count.
+  // Regions that have no pixel in the picture are dropped; in frames that alternate the rectangles around them count.
   // `first_row`, `row_step`: the rows of the frame that the buffer holds. Throws Error{Cancelled}. One thread at a
   // time.
   RoiSelection select(const RoiList &found, int first_row, int row_step, const Cancellation &cancellation) const;
@@ -65,7 +66,7 @@ class RoiSelector {
 
   const TypeFilter types_;
   const FrameSize frame_;
-  const bool interlaced_;
+  const bool alternates_;
   const bool meta_;
   const double grow_;
   std::vector<std::vector<Point>> polygons_;

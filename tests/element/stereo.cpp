@@ -252,6 +252,8 @@ GST_START_TEST(regions_of_any_form_count_pixels_of_the_frame) {
   Regions ellipse;
   ellipse.active = ellipse.ellipse = true;
   ellipse.region = {{3, 2, 17, 14}};
+  Regions corner = ellipse;  // it has a pixel of a view, but the ellipse of the whole frame has none
+  corner.region = {{-3, -3, 4, 4}};
   Regions soft_polygon = polygon, soft_ellipse = ellipse;
   soft_polygon.feather = 7 * 256;
   soft_ellipse.feather = 4 * 256 + 128;
@@ -260,6 +262,7 @@ GST_START_TEST(regions_of_any_form_count_pixels_of_the_frame) {
     for (const char *properties : {"mask=gauss5 chroma=filter", "mask=mosaic size=5", "mask=dilate iterations=2"}) {
       check(c, properties, polygon, " roi='5,0 39,17 5,17'");
       check(c, properties, ellipse, " roi='3,2,17,14' roi-shape=ellipse");
+      check(c, properties, corner, " roi='-3,-3,4,4' roi-shape=ellipse");
       check(c, properties, soft_polygon, " roi='5,0 39,17 5,17' roi-feather=7");
       check(c, properties, soft_ellipse, " roi='3,2,17,14' roi-shape=ellipse roi-feather=4.5");
     }
