@@ -20,12 +20,13 @@ constexpr char kWholeFrame[] = "whole-frame";  // the type, and the name of a pa
 // the analytics meta that has the detection is on the frame too.
 constexpr char kDetection[] = "analytics-detection", kLabels[] = "labels", kRepeats[] = "repeats";
 
-// The text with its control characters as escapes.
+// The text with its control characters, and those of a text that is not UTF-8, as escapes.
 std::string printable(const std::string &text) {
+  const bool readable = g_utf8_validate(text.c_str(), -1, nullptr);
   std::string result;
   for (const char c : text) {
     g_autofree gchar *escaped = g_strescape(std::string(1, c).c_str(), "\"\\");
-    result += g_ascii_iscntrl(c) ? escaped : std::string(1, c);
+    result += g_ascii_iscntrl(c) || (!readable && (c & 0x80)) ? escaped : std::string(1, c);
   }
   return result;
 }

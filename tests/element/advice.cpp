@@ -155,10 +155,11 @@ GST_END_TEST;
 
 GST_START_TEST(the_warning_prints_no_control_characters) {
   Harness h("roi-meta=true roi-type=Face", gray());
-  push(h, 1, {"face\r", "a\033[2Jb"});
+  push(h, 1, {"face\r", "a\033[2Jb", "caf\xe9", "K\xc3\xa4se"});  // a label that is not UTF-8 would be no text
   push_event(h, gst_event_new_eos());
   assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
-                   "roi-type=Face matches none of the regions that come with frames; their types are a\\033[2Jb, face");
+                   "roi-type=Face matches none of the regions that come with frames; their types are K\xc3\xa4se, "
+                   "a\\033[2Jb, caf\\351, face");
 }
 GST_END_TEST;
 
