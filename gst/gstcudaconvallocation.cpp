@@ -93,7 +93,8 @@ bool has_memory(GstAllocator *allocator, GstBufferPool *pool) {
   return !its_own || !is_pinned_allocator(its_own.get());
 }
 
-// Whether planes and rows are stored where a reader without support for GstVideoMeta expects them.
+}  // namespace
+
 bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
   if (gst_buffer_get_size(buffer) != GST_VIDEO_INFO_SIZE(&info)) return false;
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
@@ -104,8 +105,6 @@ bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
       return false;
   return true;
 }
-
-}  // namespace
 
 bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Downstream &downstream) {
   GstCaps *caps;

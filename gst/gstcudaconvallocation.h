@@ -48,6 +48,9 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
 // takes it. A buffer with a crop rectangle is never filtered in place, since the output is only the rectangle.
 bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Downstream &downstream);
 
+// Whether planes and rows are stored where a reader without support for GstVideoMeta expects them.
+bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info);
+
 // A new buffer of the base class's pool, with the metas of `inbuf`; transfer full. Posts an error where there is no
 // memory for it.
 GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf);

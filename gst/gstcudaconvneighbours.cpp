@@ -133,11 +133,10 @@ bool may_send_crop_meta(GstPad *sinkpad) {
   return !gst_pad_forward(source.get(), is_transparent(element.get()) ? refuses_crop_meta : has_raw_video, nullptr);
 }
 
-bool takes_crop_meta(GstPad *srcpad) {
+bool takes_meta(GstPad *srcpad, GType api) {
   const Ref<GstCaps> caps(gst_pad_get_current_caps(srcpad));
   const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));
-  return gst_pad_peer_query(srcpad, query.get()) &&
-         gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  return gst_pad_peer_query(srcpad, query.get()) && gst_query_find_allocation_meta(query.get(), api, nullptr);
 }
 
 }  // namespace cudaconv::gst

@@ -24,8 +24,8 @@ bool answer_device_query(GstQuery *query, int device);
 bool answer_latency_query(GstPad *sinkpad, GstQuery *query, GstClockTime add_min, GstClockTime add_max,
                           GstClockTime *upstream = nullptr);
 
-// Asks, by an ALLOCATION query with the source pad's current caps, whether downstream takes GstVideoCropMeta.
-bool takes_crop_meta(GstPad *srcpad);
+// Asks, by an ALLOCATION query with the source pad's current caps, whether downstream takes this meta.
+bool takes_meta(GstPad *srcpad, GType api);
 
 // Whether upstream may be told that the element takes GstVideoCropMeta: where the element that would attach it asks,
 // such as videocrop or a decoder. Elements that work in place hand the answer on to those before them, and read whole

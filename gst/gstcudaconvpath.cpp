@@ -14,7 +14,7 @@
 namespace cudaconv::gst {
 
 void Path::stop() {
-  crop_ = Crop::Unknown;
+  forget_downstream();
   context_ = nullptr;
 }
 
@@ -22,6 +22,12 @@ void Path::stop() {
 
 void Path::update_passthrough() {
   gst_base_transform_set_passthrough(trans_, passes(*session_.context()));
+}
+
+// In passthrough, what downstream takes is asked again.
+void Path::forget_downstream() {
+  crop_ = Crop::Unknown;
+  strides_are_known_ = false;
 }
 
 // Whether the base class passes frames on.
@@ -42,7 +48,7 @@ void Path::update_settings() {
   const std::shared_ptr<const StreamContext> before = context_;
   if (!session_.update()) return;
   session_.take_context(&context_);
-  if (context_->passthrough() != before->passthrough()) crop_ = Crop::Unknown;
+  if (context_->passthrough() != before->passthrough()) forget_downstream();
   session_.announce_latency();
   if (context_->settings.roi.meta != before->settings.roi.meta) gst_base_transform_reconfigure_sink(trans_);
 }
@@ -55,10 +61,20 @@ void Path::follow_device(GstBuffer *buffer) {
 
 // In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
 void Path::look_at_crop(GstBuffer *buffer) {
-  if (GST_PAD_NEEDS_RECONFIGURE(trans_->srcpad)) crop_ = Crop::Unknown;
+  if (GST_PAD_NEEDS_RECONFIGURE(trans_->srcpad)) forget_downstream();
   if (crop_ != Crop::Unknown || !context_->passthrough() || !gst_buffer_get_video_crop_meta(buffer)) return;
-  crop_ = takes_crop_meta(trans_->srcpad) ? Crop::Taken : Crop::Copied;
+  crop_ = takes_meta(trans_->srcpad, GST_VIDEO_CROP_META_API_TYPE) ? Crop::Taken : Crop::Copied;
   GST_INFO_OBJECT(trans_, "crop rectangles are %s", crop_ == Crop::Taken ? "passed on" : "copied out");
+}
+
+// Whether downstream finds the planes of a buffer that passes. After a change to passthrough upstream still sends some
+// with the strides that it has chosen for the filter: these are copied.
+bool Path::downstream_reads(GstBuffer *buffer) {
+  if (context_->cuda_out || !gst_buffer_get_video_meta(buffer) || has_default_layout(buffer, context_->info))
+    return true;
+  if (!std::exchange(strides_are_known_, true))
+    downstream_.takes_video_meta = takes_meta(trans_->srcpad, GST_VIDEO_META_API_TYPE);
+  return downstream_.takes_video_meta;
 }
 
 // Brings everything up to date for the frame that has come. An application can change the mode of the base class too.
@@ -162,7 +178,8 @@ bool Path::copy_moved(GstBuffer *output, const GstMeta *meta, GstBuffer *input) 
 GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   const StreamContext &context = *context_;
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
-  if ((gst_base_transform_is_passthrough(trans_) && context.passthrough()) || empty_gap) return pass(std::move(in));
+  const bool passes = gst_base_transform_is_passthrough(trans_) && context.passthrough();
+  if (empty_gap || (passes && downstream_reads(in.get()))) return pass(std::move(in));
   // Where a frame in flight has failed, this one would fail in its wake.
   const GstFlowReturn earlier = flight_.take_flow();
   if (earlier != GST_FLOW_OK) return earlier;
@@ -173,6 +190,7 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   place_ = picture_place(in.get(), context.info);
   frame->views = regions_.plan(context, in.get(), trans_->segment, flight_.stopped());
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
+  if (passes) gst_base_transform_set_passthrough(trans_, TRUE);  // not while it makes a buffer for the copy
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
   return flight_.submit(std::move(frame), session_.most_in_flight(context, flight_.counts().device_ns()));

@@ -42,11 +42,13 @@ class Path {
   // Handling of GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
   enum class Crop { Unknown, Taken, Copied };
 
+  void forget_downstream();
   bool passes(const StreamContext &context) const;
   void set_passthrough(bool passthrough);
   void update_settings();
   void follow_device(GstBuffer *buffer);
   void look_at_crop(GstBuffer *buffer);
+  bool downstream_reads(GstBuffer *buffer);
   void prepare_for(GstBuffer *buffer);
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
@@ -58,7 +60,8 @@ class Path {
   RegionFinder &regions_;
   Flight &flight_;
   Crop crop_ = Crop::Unknown;
-  Downstream downstream_;  // from the last ALLOCATION query
+  bool strides_are_known_ = false;  // in passthrough, downstream has been asked whether it takes them
+  Downstream downstream_;           // from the last ALLOCATION query
   // The frame at hand has these. The place is found once, not for each meta: the search goes through all metas.
   std::shared_ptr<const StreamContext> context_;
   PicturePlace place_;
