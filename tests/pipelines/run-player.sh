@@ -40,6 +40,12 @@ differ() {
 picture() {
   "$player" -o sobel.png --at=1 "$clip" mask=sobel && decodes sobel.png 1
 }
+picture_of_bare() { # frames in a .y4m, in which GStreamer 1.22 does not find a moment
+  gst-launch-1.0 -q videotestsrc num-buffers=75 pattern=ball ! video/x-raw,format=I420,width=64,height=48,framerate=25/1 \
+    ! tee name=t ! queue ! y4menc ! filesink location=bare.y4m t. ! queue ! matroskamux ! filesink location=bare.mkv </dev/null
+  "$player" -q -o bare.png --at=2 bare.y4m mask=sobel && "$player" -q -o same.png --at=2 bare.mkv mask=sobel &&
+    cmp bare.png same.png
+}
 of_live_source() { # a sender of JPEGs: a picture, then a video until Ctrl-C
   local port sender code=0
   port=$(python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -531,12 +537,13 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..76"
+echo "1..77"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "its first frames too" animates_all
 expect "a picture" picture
+expect "a picture of bare frames" picture_of_bare
 expect "a live source" of_live_source
 expect "a live source that fails" refuses_dead_source
 expect "a missing file" refuses "nothing-there" nothing-there.mp4
