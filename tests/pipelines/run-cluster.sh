@@ -115,10 +115,10 @@ same_frames() { # FILE: has the frames of a run without a cluster, and no other 
 by_tasks() { # TASKS
   timeout 120 "$filter_video" --wait --tasks="$1" clip.mkv "by-$1.mkv" "${filter[@]}" && same_frames "by-$1.mkv"
 }
-of_clip_with_sound() { # which is left out
+of_clip_with_sound() { # which is left out; sbatch has a meaning of its own for %j
   gst-launch-1.0 -q matroskamux name=m ! filesink location=sound.mkv filesrc location=clip.mkv ! matroskademux ! queue ! m. \
     audiotestsrc num-buffers=180 ! vorbisenc ! queue ! m. </dev/null
-  timeout 60 "$filter_video" --wait --tasks=2 sound.mkv silent.mkv "${filter[@]}" && same_frames silent.mkv
+  timeout 60 "$filter_video" --wait --tasks=2 sound.mkv "silent%j.mkv" "${filter[@]}" && same_frames "silent%j.mkv"
 }
 turns_upright() { # a clip by a camera that was turned
   make_turned_clip
@@ -132,6 +132,33 @@ keeps_range() { # of a clip in full range, which qtdemux misreads before GStream
     ! mp4mux ! filesink location=full.mp4 </dev/null
   timeout 60 "$filter_video" --wait --tasks=1 full.mp4 full.mkv mask=identity &&
     gst-launch-1.0 -v filesrc location=full.mkv ! matroskademux ! fakesink </dev/null | grep "colorimetry=(string)1:3:5:1"
+}
+# Clips whose parts or formats are not plain. Those of FFmpeg: an edit list begins within a frame; qtdemux 1.22 seeks
+# wrongly in the fragments.
+make_odd_clips() {
+  local small=video/x-raw,width=64,height=48 ffmpeg="ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r=25:d=2"
+  gst-launch-1.0 -q videotestsrc num-buffers=8 ! $small,format=RGB ! pngenc ! qtmux ! filesink location=rgb.mov </dev/null
+  gst-launch-1.0 -q videotestsrc num-buffers=8 ! $small,format=v210 ! qtmux ! filesink location=v210.mov </dev/null
+  gst-launch-1.0 -q videotestsrc num-buffers=8 ! $small,format=I420 ! y4menc ! filesink location=bare.y4m </dev/null
+  [ -z "$no_ffmpeg" ] || return 0
+  $ffmpeg -c:v libx264 -g 10 -bf 2 -movflags frag_keyframe+empty_moov fragments.mp4 </dev/null
+  $ffmpeg -c:v libx264 -g 10 -bf 2 whole.mp4 </dev/null
+  ffmpeg -v error -ss 0.5 -i whole.mp4 -c copy edited.mp4 </dev/null
+  $ffmpeg -c:v libvpx-vp9 -pix_fmt yuva420p -g 10 alpha.webm </dev/null
+}
+filter_odd_clips() { # side by side
+  local file running=()
+  for file in rgb.mov v210.mov bare.y4m fragments.mp4 edited.mp4 alpha.webm; do
+    [ -e "$file" ] || continue
+    timeout 120 "$filter_video" --wait --rounds=1 "$file" "$file.mkv" mask=identity &>"$file.log" &
+    running+=($!)
+  done
+  wait "${running[@]}" || true
+}
+same_as_source() { # FILE FORMAT: all frames are in the output, and lossless in this format
+  cat "$1.log" "$1".mkv.parts/*.log 2>/dev/null || true
+  decode "$1" before.raw videoconvert ! "video/x-raw,format=$2" &&
+    decode "$1.mkv" after.raw videoconvert ! "video/x-raw,format=$2" && [ -s before.raw ] && cmp before.raw after.raw
 }
 same_times() {
   local file
@@ -195,18 +222,30 @@ without_slurm() { # one line says so
 
 no_h264=
 gst-inspect-1.0 --exists x264enc || no_h264="no element x264enc"
+no_ffmpeg=
+command -v ffmpeg >/dev/null || no_ffmpeg="no ffmpeg"
+no_alpha=$no_ffmpeg
+gst-inspect-1.0 --exists vp9alphadecodebin || no_alpha="no element vp9alphadecodebin"
 if ! start_cluster >log 2>&1; then
   sed 's/^/# /' log
   skip "Slurm does not start here"
 fi
 make_clip
+make_odd_clips
 filter_here
-echo "1..17"
+filter_odd_clips
+echo "1..24"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
 expect "a clip with sound" of_clip_with_sound
 expect "a clip that is turned" turns_upright
+expect "a clip in RGB" same_as_source rgb.mov RGB
+expect "a clip of a format that the filter does not take" same_as_source v210.mov I422_10LE
+expect "a clip without a container" same_as_source bare.y4m I420
+expect_unless "$no_ffmpeg" "a fragmented MP4" same_as_source fragments.mp4 I420
+expect_unless "$no_ffmpeg" "a clip that begins within a frame" same_as_source edited.mp4 I420
+expect_unless "$no_alpha" "a clip with alpha" same_as_source alpha.webm AYUV
 expect_unless "$no_h264" "a clip in full range" keeps_range
 expect "with a killed task and a cancelled one, the bytes are the same" survives
 expect "a part that always fails" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
@@ -219,4 +258,5 @@ expect "joined videos" refuses_joined
 expect "a GIF" refuses_gif
 expect "no Slurm" without_slurm
 expect "an existing file" refuses "there already" by-1.mkv mask=box
+expect "a name that Slurm gives no log" refuses "has a backslash" 'back\slash.mkv' mask=box
 finish
