@@ -58,6 +58,14 @@ gsize analytics_length(const GstMeta *) {
   return 0;
 }
 
+bool copy_detections(GstBuffer *, const GstMeta *, GstBuffer *) {
+  return false;
+}
+
+Ref<GstBuffer> copy_buffer(GstBuffer *buffer) {
+  return Ref<GstBuffer>(gst_buffer_copy(buffer));
+}
+
 void add_analytics(GstBuffer *buffer, const WantedLabels &, const AnalyticsPart &part, RoiList *list,
                    std::string *trouble) {
   if (has_undecoded_tensors(buffer)) return filter_whole(kUndecoded, list, trouble);
@@ -77,6 +85,19 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &, const AnalyticsPart 
 namespace {
 
 using Mtd = GstAnalyticsMtd;  // two words; functions of 1.24 take no pointer to a const one
+
+// Whether the analytics library in use is one that loses detections where a buffer is copied.
+bool copies_lose_detections() {
+  static const bool lose = [] {
+    const Ref<GstBuffer> buffer(gst_buffer_new());
+    Mtd mtd;
+    gst_analytics_relation_meta_add_od_mtd(gst_buffer_add_analytics_relation_meta(buffer.get()), 0, 0, 0, 1, 1, 1.0f,
+                                           &mtd);
+    const Ref<GstBuffer> copy(gst_buffer_copy(buffer.get()));
+    return !gst_analytics_relation_meta_get_od_mtd(gst_buffer_get_analytics_relation_meta(copy.get()), mtd.id, &mtd);
+  }();
+  return lose;
+}
 
 template <typename Use>
 void for_each(GstAnalyticsRelationMeta *meta, GstAnalyticsMtdType type, const Use &use) {
@@ -371,7 +392,14 @@ bool is_about_others(Mtd mtd, const char *name) {
 
 void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
   const GstAnalyticsMtdType type = gst_analytics_mtd_get_mtd_type(&mtd);
-  if (type == GST_ANALYTICS_MTD_TYPE_ANY) return;  // it was lost on the way here
+  if (type == GST_ANALYTICS_MTD_TYPE_ANY) {  // lost on the way here, since it lies outside the picture now
+    if (copies_lose_detections())
+      filter_whole(
+          "frames have lost detections, and are filtered whole: GStreamer 1.28.0 to 1.28.2 lose them where a "
+          "buffer is copied",
+          list, trouble);
+    return;
+  }
   if (type == gst_analytics_od_mtd_get_mtd_type()) {
     if (!replaced.count(mtd.id)) add_detection(mtd, wanted, list);
     return;
@@ -402,6 +430,28 @@ GType analytics_meta_api() {
 
 gsize analytics_length(const GstMeta *meta) {
   return gst_analytics_relation_get_length(reinterpret_cast<GstAnalyticsRelationMeta *>(const_cast<GstMeta *>(meta)));
+}
+
+// Scaling to the same size copies what a copy loses.
+bool copy_detections(GstBuffer *to, const GstMeta *meta, GstBuffer *from) {
+  if (!copies_lose_detections()) return false;
+  GstVideoInfo info;
+  gst_video_info_init(&info);
+  info.width = info.height = 1;
+  GstVideoMetaTransform scale = {&info, &info};
+  return meta->info->transform_func(to, const_cast<GstMeta *>(meta), from, gst_video_meta_transform_scale_get_quark(),
+                                    &scale);
+}
+
+Ref<GstBuffer> copy_buffer(GstBuffer *buffer) {
+  Ref<GstBuffer> copy(gst_buffer_copy(buffer));
+  if (!copy || !copies_lose_detections()) return copy;
+  while (GstMeta *lost = gst_buffer_get_meta(copy.get(), GST_ANALYTICS_RELATION_META_API_TYPE))
+    gst_buffer_remove_meta(copy.get(), lost);
+  gpointer state = nullptr;
+  while (const GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_ANALYTICS_RELATION_META_API_TYPE))
+    copy_detections(copy.get(), meta, buffer);
+  return copy;
 }
 
 // The ids of mtds count from 0, in the order in which they were added.

@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include "gstcudaconvref.h"
 #include "regions/shapes.h"
 
 namespace cudaconv::gst {
@@ -50,6 +51,12 @@ GType analytics_meta_api();
 bool is_analytics(const GstMeta *meta);
 // How many mtds it has; 0 in builds without the library.
 gsize analytics_length(const GstMeta *meta);
+
+// Adds a copy of a GstAnalyticsRelationMeta to a buffer with the same picture. GStreamer 1.28.0 to 1.28.2 lose its
+// detections where a buffer is copied. Returns false where they do not: then it adds nothing.
+bool copy_detections(GstBuffer *to, const GstMeta *meta, GstBuffer *from);
+// gst_buffer_copy() that loses no detections. nullptr where memory cannot be copied.
+Ref<GstBuffer> copy_buffer(GstBuffer *buffer);
 
 // How many mtds of GstAnalyticsRelationMetas a roihold has seen.
 using SeenAnalytics = std::map<const GstMeta *, gsize>;

@@ -116,7 +116,8 @@ static void add_later_regions(GstBuffer *output, GstBuffer *input, const GstMeta
 bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, const PicturePlace &place,
                      const GstVideoInfo &info) {
   const GType api = meta->info->api;
-  if (place.corner.x == 0 && place.corner.y == 0) return false;
+  if (place.corner.x == 0 && place.corner.y == 0)
+    return api == analytics_meta_api() && copy_detections(output, meta, input);
   if (api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE) {
     copy_roi_meta(output, *reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta), place, info);
     return true;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "gstcudaconvanalytics.h"
 #include "gstcudaconvflight.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
@@ -161,7 +162,7 @@ GstFlowReturn Path::add_buffers(Ref<GstBuffer> in, Frame *frame) {
 GstFlowReturn Path::pass(Ref<GstBuffer> buffer) {
   if (flight_.take_lost()) {
     if (!gst_buffer_is_writable(buffer.get()))
-      if (GstBuffer *copy = gst_buffer_copy(buffer.get())) buffer.reset(copy);
+      if (Ref<GstBuffer> copy = copy_buffer(buffer.get())) buffer = std::move(copy);
     if (gst_buffer_is_writable(buffer.get()))
       GST_BUFFER_FLAG_SET(buffer.get(), GST_BUFFER_FLAG_DISCONT);
     else

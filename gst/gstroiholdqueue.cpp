@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "gstcudaconvanalytics.h"
 #include "gstroiholdmeta.h"
 
 namespace cudaconv::gst {
@@ -400,8 +401,8 @@ void HoldQueue::send_frame(std::unique_lock<std::mutex> &guard, Item &item) {
       if (GST_BUFFER_PTS_IS_VALID(frame))
         gst_pad_push_event(pads_.source, gst_event_new_gap(GST_BUFFER_PTS(frame), GST_BUFFER_DURATION(frame)));
     } else {
-      GstBuffer *const frame = gst_buffer_make_writable(item.frame.release());
-      item.frame.reset(frame);
+      if (!gst_buffer_is_writable(item.frame.get())) item.frame = copy_buffer(item.frame.get());
+      GstBuffer *const frame = item.frame.get();
       if (!frame)
         throw std::runtime_error(
             "Regions cannot be attached to a frame that another element holds, too: its memory could not be copied.");

@@ -459,9 +459,10 @@ GST_START_TEST(detections_behind_a_roihold_count_too) {
       gst_pad_add_probe(later.get(), GST_PAD_PROBE_TYPE_BUFFER, mark, const_cast<Detector *>(&detector), nullptr);
       Random random = seeded();
       const Ref<GstBuffer> in = random_frame(gray(), random);
-      add_detection(in.get(), "face", face);
-      add_detection(in.get(), "dog", dog);
-      fail_unless_equals_int(gst_harness_push(h.get(), gst_buffer_copy_deep(in.get())), GST_FLOW_OK);
+      Ref<GstBuffer> marked(gst_buffer_copy_deep(in.get()));
+      add_detection(marked.get(), "face", face);
+      add_detection(marked.get(), "dog", dog);
+      fail_unless_equals_int(gst_harness_push(h.get(), marked.release()), GST_FLOW_OK);
       const Ref<GstBuffer> out = h.pull();
       check_layers(in.get(), out.get(), gray(), {{"mask=gauss5", {c.hidden}}});
     }
@@ -526,6 +527,38 @@ GST_START_TEST(a_frame_with_unknown_analytics_is_filtered_whole) {
     for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{{0, 0, kWidth, kHeight}}});
     const std::string text = h.take_one(GST_MESSAGE_WARNING).text;
     fail_unless(strstr(text.c_str(), "cannot read the analytics of type hologram"), "%s", text.c_str());
+  }
+}
+GST_END_TEST;
+
+// GStreamer 1.28.0 to 1.28.2 lose detections where a buffer is copied: then all of the frame is filtered. Copies that
+// the elements make have them all.
+GST_START_TEST(copies_with_lost_detections_are_filtered_whole) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random), marked(gst_buffer_copy_deep(in.get()));
+  const Region face = {30, 25, 21, 12};
+  add_detection(marked.get(), "face", face);
+  const Ref<GstBuffer> copy(gst_buffer_copy(marked.get()));
+  GstAnalyticsODMtd mtd;
+  const bool lost = !gst_analytics_relation_meta_get_od_mtd(relations_of(copy.get()), 0, &mtd);
+  Harness h("mask=gauss5 roi-meta=true", gray());
+  check_frame(h, copy.get(), gray(), "mask=gauss5", {{lost ? Region{0, 0, kWidth, kHeight} : face}});
+  const auto warnings = h.take(GST_MESSAGE_WARNING);
+  fail_unless_equals_int(warnings.size(), lost);
+  for (const auto &warning : warnings) fail_unless(strstr(warning.text.c_str(), "lose them where a buffer is copied"));
+  for (const char *line : {"roihold ! identity", "roihold hold=1 ! cudaconv mask=gauss5 roi-meta=true roi-type=dog",
+                           "cudaconv mask=gauss5 roi=1,1,9,9", "roihold types=dog ! identity"}) {
+    Harness copies(new_bin(line));
+    copies.set_caps(gray());
+    fail_unless_equals_int(gst_harness_push(copies.get(), gst_buffer_ref(marked.get())), GST_FLOW_OK);
+    const Ref<GstBuffer> out = copies.pull();
+    fail_unless(out != marked);
+    gint x, y, w, height;
+    gfloat confidence;
+    fail_unless(gst_analytics_relation_meta_get_od_mtd(relations_of(out.get()), 0, &mtd) &&
+                    gst_analytics_od_mtd_get_location(&mtd, &x, &y, &w, &height, &confidence) &&
+                    Region({x, y, w, height}) == face,
+                "%s", line);
   }
 }
 GST_END_TEST;
@@ -933,6 +966,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, upstream_is_asked_for_analytics);
   tcase_add_test(tc, a_frame_with_tensors_that_are_not_decoded_is_filtered_whole);
   tcase_add_test(tc, a_frame_with_unknown_analytics_is_filtered_whole);
+  tcase_add_test(tc, copies_with_lost_detections_are_filtered_whole);
   tcase_add_test(tc, tracks_mark_nothing);
   tcase_add_test(tc, tracked_detections_move);
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
