@@ -95,7 +95,7 @@ struct GstCudaConvPrivate {
       : messages(GST_ELEMENT_CAST(trans)),
         session(GST_ELEMENT_CAST(trans), properties, messages),
         regions(messages),
-        flight(trans, [this](const auto &context, const Error &e) { return session.fail_over(context, e); }),
+        flight(trans, session),
         path(trans, session, regions, flight) {}
 
   GstStructure *stats() const;

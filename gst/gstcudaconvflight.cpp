@@ -5,13 +5,11 @@
 #include <utility>
 
 #include "gstcudaconvmessages.h"
+#include "gstcudaconvsession.h"
 
 namespace cudaconv::gst {
 
 // ---- Starting and stopping ------------------------------------------------------------------------------------------
-
-Flight::Flight(GstBaseTransform *trans, FailOver fail_over)
-    : trans_(trans), fail_over_(std::move(fail_over)), counts_(trans) {}
 
 void Flight::start() {
   counts_.restart();
@@ -66,8 +64,8 @@ void Flight::halt(bool by_source_pad) {
   if (!by_source_pad) lets_in_ = false;
   interrupt(by_source_pad);
   if (by_source_pad) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
-  std::unique_lock<std::mutex> guard(lock_);
-  drop_frames(guard);
+  land_all();
+  std::lock_guard<std::mutex> guard(lock_);
   flow_ = GST_FLOW_OK;
 }
 
@@ -80,18 +78,19 @@ void Flight::begin_flush() {
   interrupt(false);
 }
 
-// Waits until nothing is in flight but a frame that this thread is pushing, where a pad probe seeks. Call with lock_
-// held.
-void Flight::drop_frames(std::unique_lock<std::mutex> &guard) {
-  const bool lands = line_.lander == std::this_thread::get_id();
-  while ((lands || !task_runs_) && !line_.frames.empty()) land_first(guard);
-  changed_.wait(guard, [&] { return line_.frames.empty() && line_.landing == (lands ? 1u : 0u); });
+// Waits until nothing is in flight but a frame that this thread is pushing. Drops the frames where the stream is
+// stopped.
+void Flight::land_all() {
+  std::lock_guard<std::recursive_mutex> landing(landing_);
+  while (land_first()) continue;
 }
 
 void Flight::end_flush() {
   std::unique_lock<std::mutex> guard(lock_);
   const guint interruptions = interruptions_;
-  drop_frames(guard);
+  guard.unlock();
+  land_all();
+  guard.lock();
   if (interruptions_ != interruptions) return;  // pads are being deactivated
   stopped_ = false;
   flow_ = GST_FLOW_OK;
@@ -104,21 +103,21 @@ void Flight::end_flush() {
 // ---- The sink pad's streaming thread --------------------------------------------------------------------------------
 
 GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
-  GstFlowReturn flow;
   {
     std::unique_lock<std::mutex> guard(lock_);
     if (!task_runs_) most = 1;
-    if (most <= 1) frame->may_leave = false;
     // This frame is pushed from here, so all others must be out: frames of an engine that has failed may be in flight.
     const auto ready = [&] { return most > 1 ? line_.on_device < most : line_.empty(); };
     changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
     if (stopped_) return GST_FLOW_FLUSHING;
-    flow = flow_;
   }
-  if (flow != GST_FLOW_OK) return take_flow();
+  GstFlowReturn flow = take_flow();
+  if (flow != GST_FLOW_OK) return flow;
 
+  const bool waits = most <= 1;
+  if (waits) frame->may_leave = false;
   std::list<std::unique_ptr<Frame>> place(1);  // in line_.frames, allocated before the device uses the frame
-  flow = filter(*frame, false, most <= 1);
+  flow = filter(*frame, false, waits);
   if (flow != GST_FLOW_OK) {
     drain();  // earlier frames go out before upstream gets the error
     return flow;
@@ -129,39 +128,29 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   }
   Ref<GstBuffer> out;  // what this thread pushes
   const bool left = frame->has_left();
-  if (left || most <= 1 || frame->is_stream_ordered()) {
-    wait_for_earlier();
+  if (left || waits || frame->is_stream_ordered()) {
+    std::unique_lock<std::mutex> guard(lock_);
+    changed_.wait(guard, [this] { return stopped_ || line_.unpushed == 0; });
+    guard.unlock();
     frame->out_map.reset();
     out = std::move(frame->out);
   }
   if (left) counts_.add(*frame->context->engine, frame->views.size());
-  if (left || most <= 1)
+  if (left || waits) {
     frame.reset();
-  else
-    add(std::move(frame), std::move(place));
-  return out ? push_now(std::move(out)) : GST_FLOW_OK;
-}
-
-// Adds a frame to those in flight.
-void Flight::add(std::unique_ptr<Frame> frame, std::list<std::unique_ptr<Frame>> place) {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
+  } else {
+    std::unique_lock<std::mutex> guard(lock_);
     line_.on_device++;
     GST_LOG_OBJECT(trans_, "%u frames are on the device", line_.on_device);
-    if (task_runs_) {
-      if (frame->out) line_.unpushed++;
-      place.front() = std::move(frame);
-      line_.frames.splice(line_.frames.end(), place);
-    }
+    if (frame->out) line_.unpushed++;
+    place.front() = std::move(frame);
+    line_.frames.splice(line_.frames.end(), place);
     submitted_.notify_one();
+    const bool task_runs = task_runs_;
+    guard.unlock();
+    if (!task_runs) land_all();
   }
-  if (frame) land(std::move(frame), true);
-}
-
-// Waits until all earlier frames have been pushed.
-void Flight::wait_for_earlier() {
-  std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return stopped_ || line_.unpushed == 0; });
+  return out ? push_now(std::move(out)) : GST_FLOW_OK;
 }
 
 GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
@@ -173,7 +162,7 @@ GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
 
 void Flight::drain() {
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return stopped_ || !task_runs_ || line_.empty(); });
+  changed_.wait(guard, [this] { return is_drained(); });
 }
 
 void Flight::forget_eos() {
@@ -182,43 +171,32 @@ void Flight::forget_eos() {
 }
 
 GstFlowReturn Flight::take_flow() {
-  {
-    std::unique_lock<std::mutex> guard(lock_);
-    if (flow_ == GST_FLOW_OK) return GST_FLOW_OK;
-  }
-  drain();  // waits until the frames that are in flight have been dropped
-  std::lock_guard<std::mutex> guard(lock_);
+  std::unique_lock<std::mutex> guard(lock_);
+  if (flow_ != GST_FLOW_OK) changed_.wait(guard, [this] { return is_drained(); });
   return std::exchange(flow_, GST_FLOW_OK);
 }
 
 // ---- The task of the source pad -------------------------------------------------------------------------------------
 
 void Flight::wait_for_frame() {
-  std::unique_lock<std::mutex> guard(lock_);
-  submitted_.wait(guard, [this] { return !task_runs_ || (!line_.frames.empty() && !line_.landing); });
-  if (!task_runs_) return;  // halt() drops the frames that are left
-  land_first(guard);
+  {
+    std::unique_lock<std::mutex> guard(lock_);
+    submitted_.wait(guard, [this] { return !task_runs_ || !line_.frames.empty(); });
+    if (!task_runs_) return;  // halt() drops the frames that are left
+  }
+  std::lock_guard<std::recursive_mutex> landing(landing_);
+  land_first();  // if nobody else has
 }
 
-// Takes the oldest frame in flight and lands it. Call with lock_ held, which is not held meanwhile.
-void Flight::land_first(std::unique_lock<std::mutex> &guard) {
+// Takes the oldest frame in flight, waits until it is complete, and pushes its output if submit() has not. Drops the
+// frame where the stream is stopped or has failed. Returns false where there is none. Call with landing_ held.
+bool Flight::land_first() {
+  std::unique_lock<std::mutex> guard(lock_);
+  if (line_.frames.empty()) return false;
   std::unique_ptr<Frame> frame = std::move(line_.frames.front());
   line_.frames.pop_front();
-  line_.landing++;
-  line_.lander = std::this_thread::get_id();
   const bool drop = stopped_ || flow_ != GST_FLOW_OK, pushes = frame->out != nullptr;
   guard.unlock();
-  land(std::move(frame), drop);
-  guard.lock();
-  if (--line_.landing == 0) line_.lander = {};
-  if (pushes) line_.unpushed--;  // by land(), not by submit()
-  changed_.notify_all();
-  submitted_.notify_one();
-}
-
-// Waits until a frame in flight is complete, and pushes its output if submit() has not. `drop`: discards the frame.
-void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
-  const bool pushes = frame->out != nullptr;
   GstFlowReturn flow = GST_FLOW_OK;
   if (drop)
     abandon(*frame);
@@ -226,30 +204,32 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
     flow = filter(*frame, true, true);
   Ref<GstBuffer> out = std::move(frame->out);
   frame.reset();  // releases the input, which upstream may be waiting for
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    line_.on_device--;
-    // The next frame becomes a discontinuity. It may be in flight already.
-    const bool lost = pushes && (drop || !out);
-    if (lost && !drop && !line_.frames.empty() && line_.frames.front()->out)
-      GST_BUFFER_FLAG_SET(line_.frames.front()->out.get(), GST_BUFFER_FLAG_DISCONT);
-    else if (lost)
-      lost_ = true;
-  }
-  changed_.notify_all();
+  guard.lock();
   note_flow(flow);
-  if (out && flow == GST_FLOW_OK && !drop && !stopped_) note_flow(push_now(std::move(out)));
+  line_.on_device--;
+  // The next frame becomes a discontinuity. It may be in flight already.
+  const bool lost = pushes && (drop || !out);
+  if (lost && !drop && !line_.frames.empty() && line_.frames.front()->out)
+    GST_BUFFER_FLAG_SET(line_.frames.front()->out.get(), GST_BUFFER_FLAG_DISCONT);
+  else if (lost)
+    lost_ = true;
+  guard.unlock();
+  changed_.notify_all();
+  const bool goes = out && flow == GST_FLOW_OK && !drop && !stopped_;
+  flow = goes ? push_now(std::move(out)) : GST_FLOW_OK;
+  guard.lock();
+  note_flow(flow);
+  line_.unpushed -= pushes;
+  guard.unlock();
+  changed_.notify_all();
+  return true;
 }
 
-// Notes the flow return of a frame in flight: those behind it are dropped.
+// Notes the flow return of a frame in flight: those behind it are dropped. Call with lock_ held.
 void Flight::note_flow(GstFlowReturn flow) {
   if (flow == GST_FLOW_OK) return;
   GST_DEBUG_OBJECT(trans_, "a frame in flight ended with %s", gst_flow_get_name(flow));
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    if (flow_ == GST_FLOW_OK) flow_ = flow;
-  }
-  changed_.notify_all();
+  flow_ = flow;
 }
 
 // ---- Both threads ---------------------------------------------------------------------------------------------------
@@ -297,7 +277,7 @@ GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
 // replace it. A frame that was filtered in place in CUDA memory may be part source and part result: it is dropped, and
 // its `out` is then empty.
 bool Flight::fail_over(Frame &frame, const Error &e) {
-  frame.context = fail_over_(*frame.context, e);
+  frame.context = session_.fail_over(*frame.context, e);
   if (!frame.context) return false;
   if (frame.out && !frame.can_be_filtered_again()) {
     GST_WARNING_OBJECT(trans_, "a frame that was filtered in place is lost with the device");

@@ -8,16 +8,16 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
+
+class Session;
 
 // Threads: the sink pad's streaming thread submits frames. Where one frame at a time may be on the device, that thread
 // also waits for it and pushes it. Where several may be, a task of the source pad waits for them in order and pushes
@@ -31,11 +31,7 @@ namespace cudaconv::gst {
 // are in flight then are dropped.
 class Flight {
  public:
-  // Returns a replacement for the context of a frame on which the device failed; nullptr, with an error message posted,
-  // if there is none. Called on either thread.
-  using FailOver = std::function<std::shared_ptr<const StreamContext>(const StreamContext &, const Error &)>;
-
-  Flight(GstBaseTransform *trans, FailOver fail_over);
+  Flight(GstBaseTransform *trans, Session &session) : trans_(trans), session_(session), counts_(trans) {}
 
   // Whether frames, serialized events and queries may enter: GstPad lets them in before the element has started, and
   // queries when it has stopped. Call let_in() with the stream lock of the sink pad, before the element starts, and
@@ -90,36 +86,35 @@ class Flight {
 
  private:
   struct InFlight {
-    std::list<std::unique_ptr<Frame>> frames;  // oldest first
-    guint landing = 0;                         // frames that threads have taken from `frames` and are completing
-    std::thread::id lander;                    // the thread that took the latest of them
+    std::list<std::unique_ptr<Frame>> frames;  // oldest first, but for the one that lands
     guint on_device = 0;                       // frames submitted and not yet retired
     guint unpushed = 0;                        // frames whose output is still to be pushed
 
-    bool empty() const { return frames.empty() && !landing; }
+    bool empty() const { return !on_device && !unpushed; }
   };
 
-  void drop_frames(std::unique_lock<std::mutex> &guard);
-  void wait_for_earlier();
-  void add(std::unique_ptr<Frame> frame, std::list<std::unique_ptr<Frame>> place);
-  void land_first(std::unique_lock<std::mutex> &guard);
+  void land_all();
+  bool is_drained() const { return stopped_ || !task_runs_ || line_.empty(); }
+  bool land_first();
   void wait_for_frame();
   GstFlowReturn filter(Frame &frame, bool submitted, bool waits);
   bool fail_over(Frame &frame, const Error &e);
   void abandon(Frame &frame);
-  void land(std::unique_ptr<Frame> frame, bool drop);
   void note_flow(GstFlowReturn flow);
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
   void interrupt(bool ends_task);
 
   GstBaseTransform *const trans_;
-  const FailOver fail_over_;
+  Session &session_;
   OutputPool pool_;
   FrameCounts counts_;
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
   std::atomic<bool> lets_in_{false};
   std::atomic<bool> lost_{false};
 
+  // Held while a frame lands, before lock_. Recursive as GstPad's stream lock: a probe may seek in the thread that
+  // pushes. The stream lock itself will not do, since the task also holds it while it waits for a frame.
+  std::recursive_mutex landing_;
   mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
   std::condition_variable changed_;    // signals changes of these members and of stopped_, but to the task
   std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends
