@@ -242,7 +242,7 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
   priv->flight.drain();
   const bool cuda_in = is_cuda_caps(incaps), cuda_out = is_cuda_caps(outcaps);
   if (!guarded(trans, false, [&] { return priv->session.configure(info, cuda_in, cuda_out); })) return FALSE;
-  priv->path.update_passthrough();
+  priv->path.take_caps();
   priv->session.announce_latency();
   return TRUE;
 }

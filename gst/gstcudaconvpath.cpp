@@ -21,8 +21,9 @@ void Path::stop() {
 
 // ---- What changes between frames ------------------------------------------------------------------------------------
 
-void Path::update_passthrough() {
-  gst_base_transform_set_passthrough(trans_, passes(*session_.context()));
+void Path::take_caps() {
+  context_ = session_.context();
+  gst_base_transform_set_passthrough(trans_, passes(*context_));
 }
 
 // In passthrough, what downstream takes is asked again.
@@ -48,7 +49,7 @@ void Path::set_passthrough(bool passthrough) {
 void Path::update_settings() {
   const std::shared_ptr<const StreamContext> before = context_;
   if (!session_.update()) return;
-  session_.take_context(&context_);
+  context_ = session_.context();
   if (context_->passthrough() != before->passthrough()) forget_downstream();
   session_.announce_latency();
   if (context_->settings.roi.meta != before->settings.roi.meta) gst_base_transform_reconfigure_sink(trans_);
@@ -58,6 +59,7 @@ void Path::follow_device(GstBuffer *buffer) {
   if (!session_.is_elsewhere(*context_, buffer)) return;
   flight_.drain();                                                          // the device may fail meanwhile
   if (session_.follow(buffer)) gst_base_transform_reconfigure_src(trans_);  // the memory of the output follows, too
+  context_ = session_.context();
 }
 
 // In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
@@ -84,11 +86,10 @@ void Path::prepare_for(GstBuffer *buffer) {
     const GstClockTime time = gst_segment_to_stream_time(&trans_->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
     if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans_), time);
   }
-  session_.take_context(&context_);
+  context_ = session_.context();
   if (!context_) return;
   update_settings();
   follow_device(buffer);
-  session_.take_context(&context_);
   look_at_crop(buffer);
   if (passes(*context_) != gst_base_transform_is_passthrough(trans_)) set_passthrough(passes(*context_));
 }
@@ -99,12 +100,20 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   if (!flight_.lets_in()) return GST_FLOW_FLUSHING;
   const guint interruptions = flight_.interruptions();
   const auto *base = GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
-  GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] {
+  GstFlowReturn flow;
+  try {
     prepare_for(buffer.get());
-    return base->submit_input_buffer(trans_, is_discont, buffer.release());
-  });
-  session_.take_context(&context_);
-  if (flow == GST_FLOW_OK && context_) return send(Ref<GstBuffer>(std::exchange(trans_->queued_buf, nullptr)));
+    flow = base->submit_input_buffer(trans_, is_discont, buffer.release());
+    if (flow == GST_FLOW_OK && context_) {
+      flow = filter(Ref<GstBuffer>(std::exchange(trans_->queued_buf, nullptr)));
+      if (flow != GST_FLOW_OK) flight_.note_lost();
+      return flow;
+    }
+  } catch (const std::exception &e) {
+    flight_.drain();  // earlier frames come out before the error goes up
+    post_error(GST_ELEMENT_CAST(trans_), e);
+    flow = flight_.flow_of_failure(interruptions, GST_FLOW_ERROR);
+  }
   // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now.
   if (flow == GST_FLOW_OK || flow == GST_FLOW_NOT_NEGOTIATED)
     flow = flight_.flow_of_failure(interruptions, GST_FLOW_NOT_NEGOTIATED);
@@ -115,21 +124,6 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
     return kept == GST_FLOW_OK ? flow : kept;
   }
   flight_.drain();  // earlier frames come out before the error goes up
-  return flow;
-}
-
-// Filters or passes on a frame, and posts an error message if that fails.
-GstFlowReturn Path::send(Ref<GstBuffer> in) {
-  GstFlowReturn flow;
-  try {
-    flow = filter(std::move(in));
-  } catch (const std::exception &e) {
-    flight_.drain();  // the earlier frames come out before the error goes up
-    post_error(GST_ELEMENT_CAST(trans_), e);
-    const auto *error = dynamic_cast<const Error *>(&e);
-    flow = error && error->kind() == Error::Kind::Cancelled ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
-  }
-  if (flow != GST_FLOW_OK) flight_.note_lost();
   return flow;
 }
 

@@ -27,7 +27,7 @@ class Path {
   void stop();
 
   // For GstBaseTransform's set_caps, after Session::configure().
-  void update_passthrough();
+  void take_caps();
   // For decide_allocation and propose_allocation.
   void set_downstream(const Downstream &downstream) { downstream_ = downstream; }
   const Downstream &downstream() const { return downstream_; }
@@ -53,7 +53,6 @@ class Path {
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
   GstFlowReturn filter(Ref<GstBuffer> in);
-  GstFlowReturn send(Ref<GstBuffer> in);
 
   GstBaseTransform *const trans_;
   Session &session_;

@@ -37,7 +37,6 @@ void Session::stop() {
   std::shared_ptr<const StreamContext> context;  // is destroyed after the lock is released
   std::lock_guard<std::mutex> guard(lock_);
   context.swap(context_);
-  contexts_++;
 }
 
 std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &context, const Error &e) {
@@ -56,7 +55,6 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
   }
   const std::shared_ptr<const StreamContext> replacement = current->with(engines_.cpu(context.info));
   context_ = replacement;
-  contexts_++;
   failovers_++;
   guard.unlock();
   announce_latency();
@@ -82,7 +80,6 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
   if (instead_of && context_.get() != instead_of) return false;
   tried_serial_ = serial;
   context_.swap(context);
-  contexts_++;
   return true;
 }
 
@@ -145,13 +142,6 @@ bool Session::update() {
     }
     if (install(std::move(after), published->serial, before.get())) return true;
   }
-}
-
-void Session::take_context(std::shared_ptr<const StreamContext> *context) {
-  if (contexts_ == taken_ && *context) return;
-  std::lock_guard<std::mutex> guard(lock_);
-  taken_ = contexts_;
-  *context = context_;
 }
 
 // ---- Devices of frames ----------------------------------------------------------------------------------------------

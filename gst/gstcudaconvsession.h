@@ -37,8 +37,6 @@ class Session {
   bool configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out);
   // Makes changed settings take effect, or warns. Returns whether they took effect. There is a context.
   bool update();
-  // Takes the current context, nullptr where there are no caps, if it is another one than `*context`.
-  void take_context(std::shared_ptr<const StreamContext> *context);
   // Whether the frames to come are to be filtered in the CUDA context of this buffer, or on its stream, instead of
   // those in use. To be called for each frame.
   bool is_elsewhere(const StreamContext &context, GstBuffer *buffer);
@@ -80,11 +78,9 @@ class Session {
 
   mutable std::mutex lock_;                       // guards the next member
   std::shared_ptr<const StreamContext> context_;  // nullptr where there are no caps
-  std::atomic<guint> contexts_{0};                // how often context_ has been set
   std::atomic<guint> failovers_{0};
 
   // For the sink pad's streaming thread and state changes alone.
-  guint taken_ = 0;         // contexts_ when take_context() was last called
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   std::string caps_error_;  // which is not repeated when the base class tries again
   // Frames of other streams since the last one of the stream in use; kForGood where none of that has come.
