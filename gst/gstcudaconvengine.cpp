@@ -165,10 +165,9 @@ void FrameCounts::add(Engine &engine, size_t views) {
   const guint64 filtered = now.frames - engine.counted.frames;
   if (filtered) device_ns_ = (now.device_ns - engine.counted.device_ns) / filtered * views;
   totals_.frames += filtered / views;
-  totals_.device_ns += now.device_ns - engine.counted.device_ns;
-  totals_.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;
-  totals_.bytes_downloaded += now.bytes_downloaded - engine.counted.bytes_downloaded;
-  totals_.bytes_staged += now.bytes_staged - engine.counted.bytes_staged;
+  for (const auto sum : {&BackendStats::device_ns, &BackendStats::bytes_uploaded, &BackendStats::bytes_downloaded,
+                         &BackendStats::bytes_staged})
+    totals_.*sum += now.*sum - engine.counted.*sum;
   totals_.kernels = now.kernels;
   engine.counted = now;
   engine.counted.frames -= filtered % views;  // counts with the other views
