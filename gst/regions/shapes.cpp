@@ -122,7 +122,9 @@ size_t RoiList::count() const {
 
 void RoiList::add(const Region &rectangle, const Labels &labels, int64_t id, Cover cover) {
   const bool shares = !region.empty() && region.back().labels && *region.back().labels == labels;
-  region.push_back({{shares ? region.back().labels : std::make_shared<const Labels>(labels), id, cover}, rectangle});
+  region.push_back(
+      {{shares ? region.back().labels : std::make_shared<const Labels>(labels), std::max<int64_t>(id, 0), cover},
+       rectangle});
 }
 
 bool have_same_labels(const Detected &a, const Detected &b) {

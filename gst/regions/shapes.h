@@ -47,13 +47,13 @@ struct RoiList {
   bool empty() const { return region.empty() && mask.empty() && !everywhere; }
   // The number of regions, without those that repeat others.
   size_t count() const;
-  // Adds a rectangle. Neighbours with equal labels share them.
+  // Adds a rectangle. Neighbours with equal labels share them. A negative id is none.
   void add(const Region &rectangle, const Labels &labels, int64_t id = 0, Cover cover = Cover::Exact);
 };
 
 // Whether both are of the same types.
 bool have_same_labels(const Detected &a, const Detected &b);
-// An order of labels, in which those of any type come first. 0: the same.
+// An order of labels: regions of any type come first. 0: both have the same labels.
 int compare_labels(const Detected &a, const Detected &b);
 // Whether both are the same region, of the same types.
 bool is_same(const DetectedRegion &a, const DetectedRegion &b);

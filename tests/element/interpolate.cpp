@@ -432,6 +432,20 @@ GST_START_TEST(with_an_id_an_object_is_in_one_place) {
 }
 GST_END_TEST;
 
+// Some trackers give what they have lost the id -1. All objects with it are no single object.
+GST_START_TEST(a_negative_id_is_none) {
+  const auto mark = [](int id) {
+    return [id](int i, GstBuffer *frame) {
+      if (i == 4 || i == 8) add_roi(frame, {(i - 4) * 30, (i - 4) * 10, 20, 10}, "face", id);
+    };
+  };
+  const std::string settings = times(2 * kFrame, 2 * kFrame) + " interpolate=true";
+  const std::vector<std::string> with = regions_of(settings, 12, mark(-1)), without = regions_of(settings, 12, mark(0));
+  for (const size_t i : {5, 6, 7}) assert_same_text(with[i], without[i]);
+  fail_unless(with[5].find("0,0,20,10") == 0, "%s", with[5].c_str());
+}
+GST_END_TEST;
+
 // Nor where two detections without ids overlap each other and nothing else. A third one makes it a guess.
 GST_START_TEST(without_ids_an_object_that_overlaps_itself_is_in_one_place) {
   for (const bool third : {false, true}) {
@@ -662,6 +676,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, a_new_object_takes_no_others_place);
   tcase_add_test(tc, an_object_splits);
   tcase_add_test(tc, with_an_id_an_object_is_in_one_place);
+  tcase_add_test(tc, a_negative_id_is_none);
   tcase_add_test(tc, without_ids_an_object_that_overlaps_itself_is_in_one_place);
   tcase_add_test(tc, a_rectangle_of_two_types_is_held_for_the_type_that_is_lost);
   tcase_add_test(tc, guesses_hide_no_less);
