@@ -119,20 +119,26 @@ std::string field_of(const std::string &type) {
 
 }  // namespace
 
+// Both fields have the same number of rows in GStreamer, even if the frame has an odd number.
+static int rows_of(const GstVideoInfo &info, guint height) {
+  return static_cast<int>(has_fields(info) ? GST_ROUND_UP_2(height) : height);
+}
+
 FrameSize frame_size(const GstVideoInfo &info) {
-  // Both fields have the same number of rows in GStreamer, even if the frame has an odd number.
-  return {GST_VIDEO_INFO_WIDTH(&info), (has_fields(info) ? 2 : 1) * GST_VIDEO_INFO_FIELD_HEIGHT(&info)};
+  return {GST_VIDEO_INFO_WIDTH(&info), rows_of(info, static_cast<guint>(GST_VIDEO_INFO_HEIGHT(&info)))};
 }
 
 PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info) {
   const FrameSize picture = frame_size(info);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
-  const auto fits = [](gint64 at, int length, guint whole) { return at + length <= whole && whole <= G_MAXINT; };
-  // A frame whose metas contradict its caps is refused later.
-  if (!crop || !meta || !fits(crop->x, picture.width, meta->width) || !fits(crop->y, picture.height, meta->height))
+  // A frame whose metas contradict its caps is refused later. A meta may give any size up to the largest guint.
+  const guint width = meta ? std::min<guint>(meta->width, G_MAXINT - 1) : 0;
+  const guint height = meta ? std::min<guint>(meta->height, G_MAXINT - 1) : 0;
+  if (!crop || gint64{crop->x} + GST_VIDEO_INFO_WIDTH(&info) > width ||
+      gint64{crop->y} + GST_VIDEO_INFO_HEIGHT(&info) > height)
     return {picture, picture, {}};
-  return {{static_cast<int>(meta->width), static_cast<int>(meta->height)}, picture, {crop->x, crop->y}};
+  return {{static_cast<int>(width), rows_of(info, height)}, picture, {crop->x, crop->y}};
 }
 
 RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info) {
@@ -145,7 +151,10 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
     if (across) off.x = std::max(off.x, place.corner.x % (int64_t{columns ? 2 : 1} << across));
     if (down) off.y = std::max(off.y, place.corner.y % (int64_t{rows ? 2 : 1} << down));
   }
-  return widened(moved(std::move(regions), Pixel{} - place.corner), off, place.picture);
+  // From an odd row on, the top field has the rows of the picture that count as those of the bottom field.
+  const bool swaps = has_fields(info) && place.corner.y % 2;
+  if (swaps) off.y = std::max<int64_t>(off.y, 1) + 1;
+  return widened(moved(std::move(regions), Pixel{0, -swaps} - place.corner), off, place.picture);
 }
 
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {

@@ -26,7 +26,8 @@ FrameSize frame_size(const GstVideoInfo &info);
 PicturePlace picture_place(GstBuffer *buffer, const GstVideoInfo &info);
 
 // Regions of the whole frame, in pixels of the picture. At odd corners the picture has its subsampled samples up to
-// some pixels to the right of the pixels that they are made of, and below: regions cover both.
+// some pixels to the right of the pixels that they are made of, and below: regions cover both. Single fields have their
+// rows one row beside.
 RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVideoInfo &info);
 
 // The rectangle of a meta. Its coordinates are unsigned, but it may begin left of the picture or above it: -5 comes as

@@ -530,6 +530,30 @@ GST_START_TEST(regions_in_time_stay_at_their_place) {
 }
 GST_END_TEST;
 
+// A GstVideoMeta may give a size that no caps can have.
+GST_START_TEST(regions_of_frames_of_any_size) {
+  Random random = seeded();
+  const GstVideoInfo whole = video_info("GRAY8", kWidth, 44);
+  const Rectangle r = {6, 4, 32, 24};
+  for (const guint size : {guint{G_MAXINT}, guint{G_MAXUINT}}) {
+    const Ref<GstBuffer> frame = random_frame(whole, random), copy = crop(frame.get(), whole, r);
+    gsize offset[GST_VIDEO_MAX_PLANES] = {};
+    gint stride[GST_VIDEO_MAX_PLANES] = {GST_VIDEO_INFO_PLANE_STRIDE(&whole, 0)};
+    gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, size, size, 1,
+                                   offset, stride);
+    add_crop(frame.get(), r);
+    gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 14, 11, 9, 7);
+    const GstVideoInfo info = cropped(whole, r);
+    Harness h("mask=fill roi-meta=true", info);
+    const Ref<GstBuffer> out = h.filter(frame.get());
+    Regions regions;
+    regions.active = true;
+    regions.region = {{8, 7, 9, 7}};
+    fail_unless(is_filtered_in(copy.get(), out.get(), info, "mask=fill", regions), "%u", size);
+  }
+}
+GST_END_TEST;
+
 // A field has every second row of the rectangle; regions count the rows of the whole frame.
 GST_START_TEST(regions_of_single_fields) {
   for (const bool bottom : {false, true}) {
@@ -556,6 +580,56 @@ GST_START_TEST(regions_of_single_fields) {
     regions.region = {{8, 7, 9, 7}};
     fail_unless(is_filtered_in(copy.get(), out.get(), cropped(field, rows), "mask=fill", regions), "bottom %d", bottom);
   }
+}
+GST_END_TEST;
+
+// The height of a frame, or of a rectangle, and the row where that begins may be odd. Marked pixels are hidden, also by
+// a second element, and at most two rows beside them.
+GST_START_TEST(regions_of_single_fields_of_odd_rows) {
+  const struct {
+    guint height;
+    Rectangle r;
+  } cases[] = {{44, {6, 5, 32, 24}}, {44, {5, 7, 31, 23}},  {44, {9, 1, 24, 42}}, {43, {6, 0, 32, 43}},
+               {43, {5, 2, 30, 41}}, {43, {10, 3, 27, 25}}, {44, {6, 8, 32, 25}}};
+  const Region face = {14, 11, 9, 7};
+  for (const auto &c : cases)
+    for (const bool bottom : {false, true})
+      for (const char *properties : {"roi-meta=true", "roi-meta=true hold=1"}) {
+        const guint rows = (c.height + 1) / 2;
+        gsize offset[GST_VIDEO_MAX_PLANES] = {};
+        gint stride[GST_VIDEO_MAX_PLANES] = {kWidth};
+        const Ref<GstBuffer> frame(gst_buffer_new_allocate(nullptr, kWidth * rows, nullptr));
+        gst_buffer_memset(frame.get(), 0, 200, kWidth * rows);
+        gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, kWidth, c.height,
+                                       1, offset, stride);
+        add_crop(frame.get(), c.r);
+        GST_BUFFER_FLAG_SET(frame.get(), bottom ? GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD : GST_VIDEO_BUFFER_FLAG_TOP_FIELD);
+        gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 14, 11, 9, 7);
+        GstVideoInfo info;
+        gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_INTERLACE_MODE_ALTERNATE,
+                                             static_cast<int>(c.r.width), static_cast<int>(c.r.height));
+        info.fps_n = 30;
+        Harness h(std::string("mask=fill ") + properties, info), second("mask=fill roi-meta=true", info);
+        const Ref<GstBuffer> once = h.filter(frame.get()), again(gst_buffer_copy_deep(once.get()));
+        gst_buffer_memset(again.get(), 0, 200, gst_buffer_get_size(again.get()));
+        const Ref<GstBuffer> twice = second.filter(again.get());
+        const int first = static_cast<int>(bottom ? c.r.y / 2 : (c.r.y + 1) / 2);
+        for (GstBuffer *out : {once.get(), twice.get()}) {
+          const FrameBytes bytes(out, info);
+          for (int y = 0; y < GST_VIDEO_INFO_FIELD_HEIGHT(&info); y++)
+            for (int x = 0; x < static_cast<int>(c.r.width); x++) {
+              const int at_x = static_cast<int>(c.r.x) + x, at_y = 2 * (first + y) + bottom;
+              const bool hidden = bytes.view.plane[0].data[y * bytes.view.plane[0].pitch + x] != 200;
+              const auto is_in = [&](int more) {
+                return at_x >= face.x && at_x < face.x + face.width && at_y >= face.y - more &&
+                       at_y < face.y + face.height + more;
+              };
+              fail_unless(hidden ? is_in(2) : !is_in(0), "%ux%u at %u,%u of %u rows, bottom %d, %s, %s: %d at %d,%d",
+                          c.r.width, c.r.height, c.r.x, c.r.y, c.height, bottom, properties,
+                          out == once.get() ? "first" : "second", hidden, x, y);
+            }
+        }
+      }
 }
 GST_END_TEST;
 
@@ -928,7 +1002,9 @@ Suite *make_suite() {
   tcase_add_test(tc, regions_are_those_of_a_copy_of_the_rectangle);
   tcase_add_test(tc, chroma_shows_nothing_of_marked_pixels);
   tcase_add_test(tc, regions_in_time_stay_at_their_place);
+  tcase_add_test(tc, regions_of_frames_of_any_size);
   tcase_add_test(tc, regions_of_single_fields);
+  tcase_add_test(tc, regions_of_single_fields_of_odd_rows);
   tcase_add_test(tc, upstream_may_leave_the_cropping_to_the_element);
   tcase_add_test(tc, crop_rectangles_are_announced_to_what_crops_alone);
   tcase_add_test(tc, filtered_frames_have_no_rectangle_for_downstream_that_takes_them);
