@@ -66,8 +66,13 @@ Span near(const Line &from, const Line &onto, int64_t i, int64_t distance) {
           std::clamp<int64_t>(ceil_div(right * from.count, scale), 0, from.count)};
 }
 
-// Adds to `onto` all samples that are partly within `distance` pixels, across and down, of a member of `from`.
-void paint(const RegionMask &from, int64_t distance, RegionMask *onto) {
+// How many units of length the pixels of two frames have, and a distance in these units.
+struct Units {
+  int64_t from = 1, onto = 1, distance = 0;
+};
+
+// Adds to `onto` all samples that are partly within the distances, across and down, of a member of `from`.
+void paint(const RegionMask &from, Units across, Units down, RegionMask *onto) {
   // The number of members above and left of each corner of a sample: a summed-area table.
   const size_t pitch = static_cast<size_t>(from.width) + 1;
   std::vector<uint32_t> sum(pitch * (static_cast<size_t>(from.height) + 1));
@@ -78,13 +83,17 @@ void paint(const RegionMask &from, int64_t distance, RegionMask *onto) {
       sum[(y + 1) * pitch + x + 1] = sum[y * pitch + x + 1] + row;
     }
   }
-  const Line from_x = {from.box.x, from.box.width, from.width}, onto_x = {onto->box.x, onto->box.width, onto->width};
-  const Line from_y = {from.box.y, from.box.height, from.height},
-             onto_y = {onto->box.y, onto->box.height, onto->height};
+  const auto line = [](int start, int length, int count, int64_t unit) {
+    return Line{start * unit, length * unit, count};
+  };
+  const Line from_x = line(from.box.x, from.box.width, from.width, across.from),
+             onto_x = line(onto->box.x, onto->box.width, onto->width, across.onto);
+  const Line from_y = line(from.box.y, from.box.height, from.height, down.from),
+             onto_y = line(onto->box.y, onto->box.height, onto->height, down.onto);
   std::vector<Span> columns(onto->width);
-  for (int x = 0; x < onto->width; x++) columns[x] = near(from_x, onto_x, x, distance);
+  for (int x = 0; x < onto->width; x++) columns[x] = near(from_x, onto_x, x, across.distance);
   for (int y = 0; y < onto->height; y++) {
-    const Span rows = near(from_y, onto_y, y, distance);
+    const Span rows = near(from_y, onto_y, y, down.distance);
     const uint32_t *above = &sum[rows.begin * pitch], *below = &sum[std::max(rows.begin, rows.end) * pitch];
     uint8_t *to = &onto->member[static_cast<size_t>(y) * onto->width];
     for (int x = 0; x < onto->width; x++) {
@@ -225,7 +234,7 @@ std::shared_ptr<const RoiMask> grown(const RoiMask &mask, double fraction, Frame
   result->mask = blank(wanted, samples(wanted.width(), mask.mask.width, mask.mask.box.width),
                        samples(wanted.height(), mask.mask.height, mask.mask.box.height));
   result->shorter_side = static_cast<int>(std::min<int64_t>(mask.shorter_side + 2 * distance, INT_MAX));
-  paint(mask.mask, distance, &result->mask);
+  paint(mask.mask, {1, 1, distance}, {1, 1, distance}, &result->mask);
   return result;
 }
 
@@ -261,7 +270,7 @@ std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const Ro
   result->mask = blank(all, all.width() / across, all.height() / down);
   result->shorter_side = shorter_side;
   for (const auto &m : masks)
-    if (!around(box_of(m->mask.box), frame).empty()) paint(m->mask, 0, &result->mask);
+    if (!around(box_of(m->mask.box), frame).empty()) paint(m->mask, {}, {}, &result->mask);
   return result;
 }
 
@@ -304,15 +313,32 @@ DetectedRegion rescaled(DetectedRegion found, FrameSize from, FrameSize to) {
   return found;
 }
 
+// Whether edges of samples stay at edges of pixels, so that a scaled line of a mask has the same pixels.
+static bool stays_exact(int samples, int length, int from, int to) {
+  return to == from || (to % from == 0 && length % samples == 0);
+}
+
 std::shared_ptr<const RoiMask> rescaled(const RoiMask &mask, FrameSize from, FrameSize to) {
   auto result = std::make_shared<RoiMask>(mask);
-  const DetectedRegion box = rescaled(DetectedRegion{mask, mask.mask.box}, from, to);
-  result->mask.box = box.region;
-  result->cover = box.cover;
   // The longer side may have become the shorter one.
   const int64_t side = mask.shorter_side;
   result->shorter_side = static_cast<int>(std::min<int64_t>(
       std::max(ceil_div(side * to.width, from.width), ceil_div(side * to.height, from.height)), INT_MAX));
+  const Region &given = mask.mask.box, box = rescaled(given, from, to);
+  result->mask.box = box;
+  if (stays_exact(mask.mask.width, given.width, from.width, to.width) &&
+      stays_exact(mask.mask.height, given.height, from.height, to.height))
+    return result;
+  result->cover = Cover::Joined;
+  // A pixel that has its middle on a member reaches half a pixel beyond it.
+  const Box whole = box_of(given), wider = {whole.x0 - 1, whole.y0 - 1, whole.x1 + 1, whole.y1 + 1};
+  const Box wanted = around(box_of(rescaled(region_of(wider), from, to)), to);
+  if (wanted.empty()) return result;
+  constexpr int kFiner = 4;  // samples for each one before, as far as there are pixels
+  result->mask = blank(wanted, samples(wanted.width(), kFiner * int64_t{mask.mask.width}, box.width),
+                       samples(wanted.height(), kFiner * int64_t{mask.mask.height}, box.height));
+  paint(mask.mask, {to.width, from.width, (to.width + 1) / 2}, {to.height, from.height, (to.height + 1) / 2},
+        &result->mask);
   return result;
 }
 

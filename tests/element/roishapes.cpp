@@ -236,6 +236,41 @@ GST_START_TEST(a_scaled_region_covers_a_turned_one) {
 }
 GST_END_TEST;
 
+// A scaled mask has each pixel that a pixel of the mask before touches, and little more.
+GST_START_TEST(a_scaled_mask_covers_the_same_pixels) {
+  Random random = seeded();
+  for (int turn = 0; turn < 600; turn++) {
+    const auto side = [&] { return 1 + static_cast<int>(random() % 40); };
+    const FrameSize from = {side(), side()}, to = {turn % 5 ? side() : from.width, turn % 3 ? side() : from.height};
+    const RegionMask mask = random_mask(random, 20, 20, 2);
+    const auto scaled = rescaled(RoiMask{{}, mask, 1}, from, to);
+    if (to == from) fail_unless(scaled->mask == mask && scaled->cover == Cover::Exact);
+    const double across = 1.0 * from.width / to.width, down = 1.0 * from.height / to.height;
+    for (int y = 0; y < to.height; y++)
+      for (int x = 0; x < to.width; x++) {
+        bool touched = false, near = false;
+        for (int v = static_cast<int>(y * down + 1e-9); v < (y + 1) * down - 1e-9; v++)
+          for (int u = static_cast<int>(x * across + 1e-9); u < (x + 1) * across - 1e-9; u++)
+            touched |= has(mask, u, v);
+        // Samples may be finer than pixels.
+        const auto is_near = [](int sample, int of, int begin, int length, int pixel, double scale) {
+          const double size = 1.0 * length / of, start = begin + sample * size,
+                       most = 1 + scale + std::max(scale, size / 4);
+          return start - (pixel + 1) * scale < most && pixel * scale - start - size < most;
+        };
+        for (int j = 0; j < mask.height; j++)
+          for (int i = 0; i < mask.width; i++)
+            near |= mask.member[static_cast<size_t>(j * mask.width + i)] &&
+                    is_near(i, mask.width, mask.box.x, mask.box.width, x, across) &&
+                    is_near(j, mask.height, mask.box.y, mask.box.height, y, down);
+        const bool got = has(scaled->mask, x, y);
+        fail_unless(got ? near : !touched, "%s of %dx%d, from %dx%d to %dx%d: %d at %d,%d", text_of(mask.box).c_str(),
+                    mask.width, mask.height, from.width, from.height, to.width, to.height, got, x, y);
+      }
+  }
+}
+GST_END_TEST;
+
 // The ellipse of a scaled region covers the exact one, and with roi-invert the exact one covers it.
 GST_START_TEST(a_scaled_ellipse_covers_the_exact_one) {
   Random random = seeded();
@@ -438,6 +473,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_joined_mask_grows_as_its_parts_do);
   tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
   tcase_add_test(tc, a_scaled_region_covers_a_turned_one);
+  tcase_add_test(tc, a_scaled_mask_covers_the_same_pixels);
   tcase_add_test(tc, a_scaled_ellipse_covers_the_exact_one);
   tcase_add_test(tc, regions_that_are_shown_do_not_grow);
   tcase_add_test(tc, the_shorter_side_of_a_mask_is_scaled);
