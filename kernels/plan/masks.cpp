@@ -268,6 +268,7 @@ const struct {
     {"magnitude", [](Mask mask, Shape) { return mask_kind(mask) == MaskKind::Magnitude; }},
     {"iterations", is_window},
     {"border", is_window},
+    {"border-color", is_window},
     {"luma", is_filter},
     {"chroma", is_filter},
     {"alpha", is_filter},

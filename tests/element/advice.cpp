@@ -34,7 +34,7 @@ GST_START_TEST(each_setting_without_effect_is_a_warning) {
       {"roi-shape=ellipse", "roi-shape has no effect without roi or roi-meta"},
       {"roi-invert=true", "roi-invert has no effect without roi or roi-meta"},
       {"border-color=0xffffffff", "border-color has no effect with border=replicate; it is used with border=constant"},
-      {"mask=mosaic border-color=0xffffffff", "border-color has no effect with border=replicate"},
+      {"mask=mosaic border-color=0xffffffff", "border-color has no effect with mask=mosaic; it is used by all but "},
   };
   for (const auto &c : cases) {
     Harness h(c.properties, gray());
