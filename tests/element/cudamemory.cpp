@@ -43,11 +43,9 @@ void check_pair(const GstVideoInfo &info, const std::string &properties, bool de
   }
 }
 
-// Heights are even: GStreamer 1.22 reads planar 4:2:0 of an odd height back from CUDA memory without its last rows.
-const char *const kFormats[] = {"NV12", "I420", "RGBA", "P010_10LE", "YUY2"};
-
 GST_START_TEST(frames_go_from_either_memory_into_either) {
-  for (const char *format : kFormats)
+  // Heights are even: GStreamer 1.22 reads planar 4:2:0 of an odd height back from CUDA memory without its last rows.
+  for (const char *format : {"NV12", planar_format(), "RGBA", "P010_10LE", "YUY2"})
     for (bool device_in : {false, true})
       for (bool device_out : {false, true})
         for (const char *mask : {"mask=gauss5", "mask=sobel", "mask=close iterations=2"})
@@ -85,7 +83,7 @@ void check_rows_are_repeated(GstBuffer *buffer, const GstVideoInfo &info, int ro
 // memory the last row of the same field stands for it.
 GST_START_TEST(interlaced_frames_have_the_rows_of_cuda_memory) {
   Random random = seeded();
-  for (const char *format : {"NV12", "I420", "P010_10LE"})
+  for (const char *format : {"NV12", planar_format(), "P010_10LE"})
     for (const char *properties : {"mask=gauss5 chroma=filter", "mask=gauss5 chroma=filter backend=cpu"})
       for (int height = 2; height <= 14; height += 2)
         for (const bool device_in : {false, true})
@@ -228,6 +226,7 @@ GST_START_TEST(every_format_of_cuda_memory_filters) {
   Random random = seeded();
   for (guint i = 0; i < gst_value_list_get_size(list); i++) {
     const GstVideoInfo info = video_info(g_value_get_string(gst_value_list_get_value(list, i)), 38, 16);
+    if (!reads_back(info)) continue;
     const std::unique_ptr<Harness> h = harness_between("mask=gauss3 border=wrap", info, true, true);
     const Ref<GstBuffer> in = random_frame(info, random);
     const Ref<GstBuffer> pushed = DeviceMemory::of(h->element())->copy(in.get(), info);
@@ -610,7 +609,7 @@ GST_END_TEST;
 
 // Chains of two elements on one context, each chain on a separate thread.
 GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
-  const GstVideoInfo info = video_info("I420", 64, 32);
+  const GstVideoInfo info = video_info(planar_format(), 64, 32);
   const int frames = number_from_environment("CUDACONV_TEST_FRAMES", 500) / 5;
   const char *masks[] = {"mask=gauss3", "mask=sobel", "mask=dilate size=5",
                          "mask=custom coefficients='1 2 3; 4 5 6; 7 8 9'"};

@@ -535,7 +535,7 @@ GST_END_TEST;
 GST_START_TEST(frames_in_device_memory_stay_where_they_are) {
   Random random = seeded();
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
-  for (const char *format : {"I420", "NV12", "RGBA"}) {
+  for (const char *format : {planar_format(), "NV12", "RGBA"}) {
     // The height is even: with odd heights, I420's last plane starts within a row and is not copied to the device.
     const GstVideoInfo info = video_info(format, 53, 38);
     for (const bool to_device : {true, false}) {

@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
@@ -196,7 +197,8 @@ const std::vector<std::string> &sources() {
                                     decoder("jpeg.mkv", "jpegenc", "jpegparse ! nvjpegdec")};
     const char *only = g_getenv("CUDACONV_TEST_SOURCE");
     const auto leaves_out = [&](const std::string &line) {
-      return line.empty() || (only && line.find(only) == line.npos);
+      return line.empty() || (only && line.find(only) == line.npos) ||
+             (line.find("nvjpegdec") != line.npos && strcmp(planar_format(), "I420") != 0);  // it gives I420
     };
     all.erase(std::remove_if(all.begin(), all.end(), leaves_out), all.end());
     return all;
@@ -298,6 +300,7 @@ GST_START_TEST(memory_of_another_process) {
     const Taken::Frames got = run(with_filters(receive, true), End::kStop, 10);
     kill(server, SIGTERM);
     waitpid(server, nullptr, 0);
+    std::remove(address.c_str());  // else the next server cannot bind it
     for (const auto &[where, hash] : got)
       fail_unless(right.count(hash), "run %d: the frame at %" GST_TIME_FORMAT " is wrong", i,
                   GST_TIME_ARGS(where.second));

@@ -195,7 +195,7 @@ class Film {
 
 Film &film() {
   static Film made([] {
-    GstVideoInfo info = video_info("I420", 64, 32);
+    GstVideoInfo info = video_info(planar_format(), 64, 32);
     info.fps_n = 25;
     return info;
   }());

@@ -394,6 +394,17 @@ bool is_filtered_by_unpacking(GstBuffer *in, GstBuffer *out, const GstVideoInfo 
 
 // ---- The element ----------------------------------------------------------------------------------------------------
 
+bool reads_back(const GstVideoInfo &info) {
+  guint major, minor, micro, nano;
+  gst_version(&major, &minor, &micro, &nano);
+  const bool half = GST_VIDEO_INFO_N_PLANES(&info) == 3 && GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, 1);
+  return minor < 24 || minor > 25 || !half;
+}
+
+const char *planar_format() {
+  return reads_back(video_info("I420", 16, 16)) ? "I420" : "Y444";
+}
+
 const char *test_backend() {
   const char *backend = g_getenv("CUDACONV_TEST_BACKEND");
   return backend ? backend : "cpu";

@@ -149,6 +149,12 @@ bool is_filtered_by_unpacking(GstBuffer *in, GstBuffer *out, const GstVideoInfo 
 // The backend of the tests, "cpu" or "cuda": the environment variable CUDACONV_TEST_BACKEND.
 const char *test_backend();
 
+// Whether the CPU reads all samples of such frames in CUDA memory back. GStreamer 1.24 puts the last plane of planar
+// 4:2:0 half a row off, and copies only the columns of the first plane.
+bool reads_back(const GstVideoInfo &info);
+// "I420", or "Y444" where frames of I420 are not read back.
+const char *planar_format();
+
 // A cudaconv in state NULL with its own bus; a bin of a roihold and a cudaconv if `properties` name some of roihold.
 // Its backend is test_backend() unless `properties` name one. Unless `shares_context` is false, it gets the CUDA
 // context that all tests share, since making one takes long.
