@@ -125,6 +125,19 @@ struct BlockColumns<uint16_t> {
   using Sum = uint32_t;
 };
 
+// Loads the first `bytes` of 16 bytes; the others are 0.
+__device__ inline void load_first_bytes(const uint8_t *from, int bytes, uint32_t (&word)[4]) {
+  if (bytes >= kVectorBytes) return load_words<4>(from, word);
+#pragma unroll
+  for (int i = 0; i < 4; i++) word[i] = 4 * i + 4 <= bytes ? reinterpret_cast<const uint32_t *>(from)[i] : 0;
+  const int whole = bytes & -4;
+  uint32_t rest = 0;
+#pragma unroll
+  for (int i = 0; i < 3; i++) rest |= whole + i < bytes ? uint32_t{from[whole + i]} << 8 * i : 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++) word[i] |= 4 * i == whole ? rest : 0;
+}
+
 // Stores bytes begin ... end - 1 of 16 bytes.
 __device__ inline void store_some_bytes(uint8_t *to, const uint32_t (&v)[4], int begin, int end) {
   if (begin == 0 && end == kVectorBytes) return store_words<4>(to, v);
@@ -231,7 +244,7 @@ class MosaicThread {
 #pragma unroll
     for (int i = 0; i < kMosaicRows; i++) {
       each<4>([&](int w) { row[i][w] = 0; });
-      if (first + i * groups_ < rows_) load_bytes<4>(from + i * step, left, row[i]);
+      if (first + i * groups_ < rows_) load_first_bytes(from + i * step, left, row[i]);
     }
   }
 
