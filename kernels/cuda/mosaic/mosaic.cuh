@@ -128,14 +128,12 @@ struct BlockColumns<uint16_t> {
 // Loads the first `bytes` of 16 bytes; the others are 0.
 __device__ inline void load_first_bytes(const uint8_t *from, int bytes, uint32_t (&word)[4]) {
   if (bytes >= kVectorBytes) return load_words<4>(from, word);
-#pragma unroll
-  for (int i = 0; i < 4; i++) word[i] = 4 * i + 4 <= bytes ? reinterpret_cast<const uint32_t *>(from)[i] : 0;
+  each<4>([&](int i) { word[i] = 4 * i + 4 <= bytes ? reinterpret_cast<const uint32_t *>(from)[i] : 0; });
   const int whole = bytes & -4;
   uint32_t rest = 0;
 #pragma unroll
   for (int i = 0; i < 3; i++) rest |= whole + i < bytes ? uint32_t{from[whole + i]} << 8 * i : 0;
-#pragma unroll
-  for (int i = 0; i < 4; i++) word[i] |= 4 * i == whole ? rest : 0;
+  each<4>([&](int i) { word[i] |= 4 * i == whole ? rest : 0; });
 }
 
 // Stores bytes begin ... end - 1 of 16 bytes.
@@ -237,8 +235,7 @@ class MosaicThread {
     const uint8_t *const from = part_.source + (top_ + first) * part_.source_pitch + byte_;
     const int64_t step = groups_ * part_.source_pitch;
     if (has_all_rows(first)) {
-#pragma unroll
-      for (int i = 0; i < kMosaicRows; i++) load_words<4>(from + i * step, row[i]);
+      each<kMosaicRows>([&](int i) { load_words<4>(from + i * step, row[i]); });
       return;
     }
 #pragma unroll
@@ -254,8 +251,7 @@ class MosaicThread {
     uint8_t *const to = part_.target + (top_ + first) * part_.target_pitch + byte_;
     const int64_t step = groups_ * part_.target_pitch;
     if (!part_.has_unfiltered && has_all_rows(first)) {
-#pragma unroll
-      for (int i = 0; i < kMosaicRows; i++) store_words<4>(to + i * step, means);
+      each<kMosaicRows>([&](int i) { store_words<4>(to + i * step, means); });
       return;
     }
 #pragma unroll
@@ -276,8 +272,7 @@ class MosaicThread {
 #pragma unroll 1
     for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
       load(first, row);
-#pragma unroll
-      for (int i = 0; i < kMosaicRows; i++) sums.add(row[i], mask);
+      each<kMosaicRows>([&](int i) { sums.add(row[i], mask); });
     }
     return sums;
   }

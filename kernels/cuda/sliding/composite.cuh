@@ -100,8 +100,7 @@ struct CompositeGradient : CompositeOperation {
       samples.template extrema<false>(largest);
       samples.template extrema<true>(least);
       // No difference is below 0, so the samples of a word do not borrow from each other.
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = Order::join(k, largest, i) - Order::join(k, least, i);
+      each<4>([&](int i) { out[i] = Order::join(k, largest, i) - Order::join(k, least, i); });
     }
   };
 };

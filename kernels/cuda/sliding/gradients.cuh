@@ -99,8 +99,7 @@ struct SlidingGradient : SlidingOperation {
               k, minus<Swar>(sum.at(n + kChannels), sum.at(n - kChannels)),
               smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
         };
-#pragma unroll
-        for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
+        each<4>([&](int i) { out[i] = make_word<Swar>(k, i, sample); });
       };
       if (p.norm == Norm::L1)
         finish(std::false_type());
@@ -128,8 +127,7 @@ struct SlidingWindow3 : SlidingOperation {
         return Function::template sample<Swar>(
             p, [&](int dx, int dy) { return rows[(j + 2 + dy) % 3].at(n + dx * Swar::kChannels); });
       };
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(p.swar, i, sample);
+      each<4>([&](int i) { out[i] = make_word<Swar>(p.swar, i, sample); });
     }
   };
 };

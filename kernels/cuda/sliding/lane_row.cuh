@@ -73,8 +73,7 @@ struct SwarU16Ordered : PairOrder {
 template <typename Swar, typename PartOf>
 __device__ inline uint32_t join_parts(const SwarParams &k, PartOf part_of) {
   uint32_t parts[Swar::kSplit];
-#pragma unroll
-  for (int h = 0; h < Swar::kSplit; h++) parts[h] = part_of(h);
+  each<Swar::kSplit>([&](int h) { parts[h] = part_of(h); });
   return Swar::join(k, parts);
 }
 
@@ -108,8 +107,7 @@ struct LaneRow {
 
   // Fills in the neighbours' words by shuffles; the own words are set. Every lane of the warp takes part.
   __device__ void exchange() {
-#pragma unroll
-    for (int h = 0; h < Swar::kSplit; h++) exchange(part[h]);
+    each<Swar::kSplit>([&](int h) { exchange(part[h]); });
   }
 
   __device__ static void exchange(uint32_t (&row)[4 + 2 * kWords]) {
@@ -123,8 +121,7 @@ struct LaneRow {
   // Sets the row from the lane's four words, and fills in the neighbours' words.
   __device__ void load(const SwarParams &k, const uint32_t (&row)[4]) {
     uint32_t words[4 + 2 * kWords];
-#pragma unroll
-    for (int i = 0; i < 4; i++) words[kWords + i] = row[i];
+    each<4>([&](int i) { words[kWords + i] = row[i]; });
     exchange(words);
     each<Swar::kSplit, 4 + 2 * kWords>([&](int h, int i) { part[h][i] = Swar::part(k, words[i], h); });
   }
@@ -153,8 +150,7 @@ struct Ordered {
     }
   }
   __device__ static void join(const SwarParams &k, const Row &row, uint32_t flip, uint32_t (&words)[4]) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) words[i] = join(k, row, i) ^ flip;
+    each<4>([&](int i) { words[i] = join(k, row, i) ^ flip; });
   }
 };
 

@@ -43,8 +43,7 @@ __device__ inline void finish_columns(const SlidingParams &p, const uint32_t (&s
   for (int i = 0; i < 4; i++) {
     uint32_t parts[Swar::kSplit];
     part_sums<Swar>([&](int h) { return row_sum(row, Swar::kPerWord * i + h); }, parts);
-#pragma unroll
-    for (int h = 0; h < Swar::kSplit; h++) parts[h] = scale * parts[h] + p.swar.init;
+    each<Swar::kSplit>([&](int h) { parts[h] = scale * parts[h] + p.swar.init; });
     out[i] = apply_epilogue<kEpilogue, Swar>(p, parts);
   }
 }
@@ -76,8 +75,7 @@ struct SlidingMean : SlidingOperation {
         sums[h][i] = j ? sums[h][i] + part : part;
         if (j >= kSize) sums[h][i] -= part_or_word<Swar>(k, last[i], h);
       });
-#pragma unroll
-      for (int i = 0; i < 4; i++) last[i] = row[i];
+      each<4>([&](int i) { last[i] = row[i]; });
       if (j < 2 * kRadius) return;
       finish_columns<Epilogue::Divide, Swar, kRadius>(p, sums, 1, row_sum, out);
     }
@@ -109,8 +107,7 @@ struct SlidingBinomial : SlidingOperation {
       uint32_t sums[kSplit][4];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) sums[h][i] = part_or_word<Swar>(k, row[i], h);
+        each<kSplit>([&](int h) { sums[h][i] = part_or_word<Swar>(k, row[i], h); });
         each<kRadius, kSplit>([&](int t, int h) {
           if (j >= 2 * t) sums[h][i] = stages[t][h][i].push(j - 2 * t, sums[h][i]);
         });
@@ -141,9 +138,7 @@ struct SlidingDense3 : SlidingOperation {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
           uint32_t(&sum)[kSplit] = sums[r % 3][i];
-          if (!t)
-#pragma unroll
-            for (int h = 0; h < kSplit; h++) sum[h] = k.init;
+          if (!t) each<kSplit>([&](int h) { sum[h] = k.init; });
 #pragma unroll
           for (int dx = -1; dx <= 1; dx++)
 #pragma unroll
@@ -173,8 +168,7 @@ struct SlidingDiamond5 : SlidingOperation {
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
-#pragma unroll
-      for (int i = 0; i < 4; i++) rows[j % 5][Row::kWords + i] = row[i];
+      each<4>([&](int i) { rows[j % 5][Row::kWords + i] = row[i]; });
       if (j >= 2) Row::exchange(rows[(j + 4) % 5]);
       if (j < 4) return;
       // Sums of rows at equal distance above and below the middle row: the rows next to it with their neighbours, and
@@ -190,10 +184,8 @@ struct SlidingDiamond5 : SlidingOperation {
 #pragma unroll
         for (int i = 0; i < 4 + 2 * Beside::kWords; i++)
           beside.part[h][i] = pair(2, 4, Row::kWords - Beside::kWords + i, h);
-#pragma unroll
-        for (int i = 0; i < 4; i++) far[i][h] = pair(1, 0, Row::kWords + i, h);
-#pragma unroll
-        for (int i = 0; i < 4 + 2 * Row::kWords; i++) middle.part[h][i] = Swar::part(k, rows[(j + 3) % 5][i], h);
+        each<4>([&](int i) { far[i][h] = pair(1, 0, Row::kWords + i, h); });
+        each<4 + 2 * Row::kWords>([&](int i) { middle.part[h][i] = Swar::part(k, rows[(j + 3) % 5][i], h); });
       }
       uint32_t sums[4][kSplit];
       each<4, kSplit>([&](int i, int h) {

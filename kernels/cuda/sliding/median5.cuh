@@ -142,8 +142,7 @@ struct SlidingMedian5 : SlidingOperation {
 #pragma unroll
       for (int m = 0; m < kCount; m++) {
         uint32_t(&own)[4] = column[kHalo + m];
-#pragma unroll
-        for (int t = 0; t < 4; t++) own[t] = Row::at(k, rows[top + t], m);
+        each<4>([&](int t) { own[t] = Row::at(k, rows[top + t], m); });
         Network::sort(own);
       }
       each<kHalo, 4>([&](int m, int t) {
@@ -152,9 +151,7 @@ struct SlidingMedian5 : SlidingOperation {
       });
       // pair[m]: the column of register m, merged with the one before it.
       uint32_t pair[kCount + kHalo][8];
-#pragma unroll
-      for (int m = 0; m < kCount; m++)
-        Network::template merge<0>(column[kHalo - kStep + m], column[kHalo + m], pair[m]);
+      each<kCount>([&](int m) { Network::template merge<0>(column[kHalo - kStep + m], column[kHalo + m], pair[m]); });
       each<kHalo, 8>([&](int m, int t) {
         if (is_first(kCount + m - 2 * kStep)) pair[kCount + m][t] = Row::after(pair[m][t]);
       });
@@ -177,8 +174,7 @@ struct SlidingMedian5 : SlidingOperation {
       if (j % 2 == 0) narrow(k, j - 3);
       const uint32_t(&own)[4] = rows[j % 2 ? j : j - 4];
       uint32_t words[4 + 2 * Row::kHaloWords];
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[Row::kHaloWords + i] = own[i];
+      each<4>([&](int i) { words[Row::kHaloWords + i] = own[i]; });
 #pragma unroll
       for (int i = 0; i < Row::kHaloWords; i++) {
         words[i] = Row::before(own[4 - Row::kHaloWords + i]);

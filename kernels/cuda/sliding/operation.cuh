@@ -88,11 +88,9 @@ __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t
 template <typename Swar>
 __device__ inline void finish_row(const SlidingParams &p, const uint32_t (&sums)[4][Swar::kSplit], uint32_t (&out)[4]) {
   if (p.swar.epilogue == Epilogue::Clamp) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) out[i] = apply_epilogue<Epilogue::Clamp, Swar>(p, sums[i]);
+    each<4>([&](int i) { out[i] = apply_epilogue<Epilogue::Clamp, Swar>(p, sums[i]); });
   } else {
-#pragma unroll
-    for (int i = 0; i < 4; i++) out[i] = apply_epilogue<Epilogue::Any, Swar>(p, sums[i]);
+    each<4>([&](int i) { out[i] = apply_epilogue<Epilogue::Any, Swar>(p, sums[i]); });
   }
 }
 

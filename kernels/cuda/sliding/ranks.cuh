@@ -55,8 +55,7 @@ struct SlidingMedian3 : SlidingOperation {
                       middle(mid.at(n - c), mid.at(n), mid.at(n + c)),
                       Swar::vmin(largest.at(n - c), largest.at(n), largest.at(n + c)));
       };
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
+      each<4>([&](int i) { out[i] = make_word<Swar>(k, i, sample); });
     }
   };
 };
@@ -181,8 +180,7 @@ struct SlidingThrees : SlidingOperation {
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
-#pragma unroll
-      for (int i = 0; i < 4; i++) rows[j % 3][i] = row[i] ^ k.flip;
+      each<4>([&](int i) { rows[j % 3][i] = row[i] ^ k.flip; });
       if (j < 2) return;
       Row result;
       down(k, rows[0], rows[1], rows[2], result);

@@ -84,8 +84,7 @@ __device__ inline void load_rows(const FrameParams &p, const PartParams &part, L
     load_vector(three, column + y * part.source_pitch, strip[j]);
   }
   if (three) {
-#pragma unroll
-    for (int j = 0; j < kRows; j++) widen_pixels(strip[j]);
+    each<kRows>([&](int j) { widen_pixels(strip[j]); });
   }
   if (const unsigned filled = __ballot_sync(0xffffffffu, row_of_lane < 0)) {
     each<4, kRows>([&](int i, int j) {
@@ -154,8 +153,7 @@ __device__ inline void take_edges(const PartParams &part, LaneStrip s, uint32_t 
   const int byte = edge ? s.first_byte - second_edge<Swar>(part) : kEdgeBytes - kVectorBytes;
   if (byte < 0 || byte >= kEdgeBytes) return;
   const uint8_t *own = warp_edges<kRows>(edge) + byte;
-#pragma unroll
-  for (int j = 0; j < kRows; j++) load_words<4>(own + j * kEdges * kEdgeBytes, strip[j]);
+  each<kRows>([&](int j) { load_words<4>(own + j * kEdges * kEdgeBytes, strip[j]); });
 }
 
 // ---- Strips ----
