@@ -231,8 +231,7 @@ class PixelWindow {
         low_(0x5140 + 0x1111 * table.first_colour()),
         high_(table.first_colour() ? 0x4073 : 0x7362) {
     const uint32_t colours = __byte_perm(middle, 0, table.first_colour() ? 0x0321 : 0x3210);
-#pragma unroll
-    for (int k = 0; k < kSums; k++) sums.begin(k, k / kColours, colours >> 8 * k & 0xff);
+    each<kSums>([&](int k) { sums.begin(k, k / kColours, colours >> 8 * k & 0xff); });
   }
 
   // Adds two pixels of the current ring.

@@ -130,8 +130,7 @@ class ExpandedSamples {
 #pragma unroll
     for (int i = 0; i < kWeights; i++) {
       const int x = kFours > 1 ? sample / 4 + i : min(sample + i, last) / part.channels;
-#pragma unroll
-      for (int k = 0; k < 4; k++) weight_[i][k] = p.expand[x & mask][k];
+      each<4>([&](int k) { weight_[i][k] = p.expand[x & mask][k]; });
     }
   }
 
@@ -148,8 +147,7 @@ class ExpandedSamples {
           sum[w][3] += weight_[w][k] * v.w;
         }
       } else {
-#pragma unroll
-        for (int i = 0; i < 4; i++) sum[0][i] += weight_[i][k] * row[at_[i] + k * channels_];
+        each<4>([&](int i) { sum[0][i] += weight_[i][k] * row[at_[i] + k * channels_]; });
       }
     }
   }
@@ -211,8 +209,7 @@ __device__ inline void expand_rows(const BlurParams &p, const Tile &tile, int ce
     columns.sum(row, sum);
     uint32_t words[kFours * kBytes] = {};
     if (reads) load_bytes<kFours * kBytes>(part.source + y * part.source_pitch + kBytes * first, bytes, words);
-#pragma unroll
-    for (int w = 0; w < kFours; w++) finish_samples<kBytes>(p, part, first + 4 * w, sum[w], words + kBytes * w);
+    each<kFours>([&](int w) { finish_samples<kBytes>(p, part, first + 4 * w, sum[w], words + kBytes * w); });
     store_bytes<kFours * kBytes>(part.target + y * part.target_pitch + kBytes * first, bytes, words);
   }
 }

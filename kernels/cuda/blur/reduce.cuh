@@ -57,8 +57,7 @@ class SampleWord {
   }
   __device__ uint32_t load(int y) const {
     uint32_t word = 0;
-#pragma unroll
-    for (int i = 0; i < kSamples; i++) word |= load_one(max(y, 0), at_[i]) << (8 * kBytes * i);
+    each<kSamples>([&](int i) { word |= load_one(max(y, 0), at_[i]) << (8 * kBytes * i); });
     return y < 0 ? border_ : (word & mask_ & ~outside_) | (border_ & outside_);
   }
 

@@ -94,16 +94,14 @@ inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y
 template <int kChannels>
 __device__ inline void interleave(const uint32_t (&words)[subtiles(kChannels)][kChannels], uint32_t (&u8x4s)[kChunk]) {
   if constexpr (kChannels == 4) {
-#pragma unroll
-    for (int i = 0; i < kChunk; i++) u8x4s[i] = words[0][i];
+    each<kChunk>([&](int i) { u8x4s[i] = words[0][i]; });
   } else if constexpr (kChannels == 3) {
     u8x4s[0] = words[0][0];
     u8x4s[1] = __byte_perm(words[0][0], words[0][1], 0x6543);
     u8x4s[2] = __byte_perm(words[0][1], words[0][2], 0x5432);
     u8x4s[3] = words[0][2] >> 8;
   } else if constexpr (kChannels == 2) {
-#pragma unroll
-    for (int i = 0; i < kChunk; i++) u8x4s[i] = __byte_perm(words[0][i / 2], words[1][i / 2], i % 2 ? 0x7632 : 0x5410);
+    each<kChunk>([&](int i) { u8x4s[i] = __byte_perm(words[0][i / 2], words[1][i / 2], i % 2 ? 0x7632 : 0x5410); });
   } else {
     transpose({words[0][0], words[1][0], words[2][0], words[3][0]}, u8x4s);
   }
@@ -114,8 +112,7 @@ template <int kChannels>
 __device__ inline void deinterleave(const uint32_t (&u8x4s)[kChunk],
                                     uint32_t (&words)[subtiles(kChannels)][kChannels]) {
   if constexpr (kChannels == 4) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) words[0][i] = u8x4s[i];
+    each<4>([&](int i) { words[0][i] = u8x4s[i]; });
   } else if constexpr (kChannels == 3) {
     words[0][0] = __byte_perm(u8x4s[0], u8x4s[1], 0x4210);
     words[0][1] = __byte_perm(u8x4s[1], u8x4s[2], 0x5421);
@@ -129,8 +126,7 @@ __device__ inline void deinterleave(const uint32_t (&u8x4s)[kChunk],
   } else {
     uint32_t of_subtile[4];
     transpose(u8x4s, of_subtile);
-#pragma unroll
-    for (int s = 0; s < 4; s++) words[s][0] = of_subtile[s];
+    each<4>([&](int s) { words[s][0] = of_subtile[s]; });
   }
 }
 

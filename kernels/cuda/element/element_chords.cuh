@@ -120,8 +120,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
   uint32_t originals[kRows] = {};
   typename Order::Split results[kRows] = {};
   if (part.has_unfiltered) {
-#pragma unroll
-    for (int i = 0; i < kRows; i++) originals[i] = centre[i * kPitch];
+    each<kRows>([&](int i) { originals[i] = centre[i * kPitch]; });
   }
 #pragma unroll 1
   for (int level = 0; level < p.levels; level++) {

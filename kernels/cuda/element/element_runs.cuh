@@ -122,8 +122,7 @@ class ElementRows {
   template <int kChannels>
   __device__ void read_at_edge(const uint8_t *from, int x, uint32_t (&words)[kChannels]) const {
     const int half = step_of<Order::kWords>(p_.tile) - 1;
-#pragma unroll
-    for (int w = 0; w < kChannels; w++) words[w] = part_.border_word[w % word_period(kChannels)];
+    each<kChannels>([&](int w) { words[w] = part_.border_word[w % word_period(kChannels)]; });
     if (!from || (p_.border == Border::Constant && (x < 0 || x >= part_.width))) return;
     const int width = part_.width >> half;
 #pragma unroll 1
@@ -134,8 +133,7 @@ class ElementRows {
       if (pixel >= 0) {
         const uint8_t *const at = from + (pixel << half | (i & half)) * kChannels;
         value = 0;
-#pragma unroll
-        for (int b = 0; b < kChannels; b++) value |= static_cast<uint32_t>(__ldg(at + b)) << 8 * b;
+        each<kChannels>([&](int b) { value |= static_cast<uint32_t>(__ldg(at + b)) << 8 * b; });
       }
 #pragma unroll
       for (int w = kChannels - 1; w > 0; w--) words[w] = __funnelshift_lc(words[w - 1], words[w], 8 * kChannels);
@@ -158,8 +156,7 @@ class StackedRectangles {
 
   __device__ void start(const Rows &rows) {
     Row row[kRows];
-#pragma unroll
-    for (int i = 0; i < kRows; i++) rows.read(i, row[i]);
+    each<kRows>([&](int i) { rows.read(i, row[i]); });
     rows.read_beside(0, below_[kRows - 1], above_[kRows - 1]);
     each<kRows, kChunk>([&](int i, int k) {
       const auto compared = [&](int n) { return rows.compared(row[n][k]); };
@@ -264,8 +261,7 @@ class StackedRectangles {
 #pragma unroll 1
     for (int n = kRows;; n += kRows) {
       const bool shared = n < more;
-#pragma unroll
-      for (int i = 0; i < kRows; i++) read(shared ? min(n + i, more - 1) : more + i, below_[i]);
+      each<kRows>([&](int i) { read(shared ? min(n + i, more - 1) : more + i, below_[i]); });
       each<kRows, kChunk>([&](int i, int k) {
         below_[i][k] = rows.compared(below_[i][k]);
         if (shared) common[k] = Order::greatest(common[k], common[k], Order::split(below_[i][k]));

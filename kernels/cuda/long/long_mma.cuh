@@ -81,12 +81,9 @@ class LongMmaSums {
           copy_async(to + v * kLongMmaLines * kLongMmaPitch, from + chunk * kLongMmaChunk + v * plane);
       commit_copies();
     };
+    each<kLongMmaSlots - 1>([&](int chunk) { copy(chunk); });
 #pragma unroll
-    for (int chunk = 0; chunk < kLongMmaSlots - 1; chunk++) copy(chunk);
-#pragma unroll
-    for (Tile &tile : sums_)
-#pragma unroll
-      for (int k = 0; k < Shape::kParts; k++) tile.part[k] = all(k == kStartPart ? start : 0);
+    for (Tile &tile : sums_) each<Shape::kParts>([&](int k) { tile.part[k] = all(k == kStartPart ? start : 0); });
     const int length = taps_ + unused_values(taps_);
     const int begin = 16 * warp_ / 32, end = (16 * warp_ + 15 + length + 31) / 32;
 #pragma unroll 1
@@ -187,9 +184,7 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
       if (x >= range.x1) continue;
       constexpr int kDropped = Shape::kRowBytesDropped;
       uint32_t rounded[8];
-#pragma unroll
-      for (int i = 0; i < 8; i++)
-        rounded[i] = sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped);
+      each<8>([&](int i) { rounded[i] = sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped); });
       // Sums of rows below the last one are replaced later, or not read.
       uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
 #pragma unroll
@@ -234,11 +229,8 @@ __device__ inline void finish_columns(const LongMmaParams &p, const Tile &tile, 
                       << channel.shift;
     }
     // Containers of unfiltered channels can have any bits.
-#pragma unroll
-    for (int w = 0; w < 4; w++) words[w] = __byte_perm(containers[2 * w], containers[2 * w + 1], 0x5410);
-    if (is_byte)
-#pragma unroll
-      for (int w = 0; w < 2; w++) words[w] = __byte_perm(words[2 * w], words[2 * w + 1], 0x6420);
+    each<4>([&](int w) { words[w] = __byte_perm(containers[2 * w], containers[2 * w + 1], 0x5410); });
+    if (is_byte) each<2>([&](int w) { words[w] = __byte_perm(words[2 * w], words[2 * w + 1], 0x6420); });
     if (part.has_unfiltered)
 #pragma unroll
       for (int w = 0; w < 4; w++)

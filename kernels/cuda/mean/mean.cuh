@@ -72,8 +72,7 @@ __device__ inline void sum_column(const MeanParams &p, const int32_t *listed, in
     for (int n = 0; n < kAtOnce; n++) {
       uint32_t more[kSamples];
       split_samples<kBytes>(p, first + n < p.height ? enters[n] : 0, more);
-#pragma unroll
-      for (int s = 0; s < kSamples; s++) sum[s] += more[s];
+      each<kSamples>([&](int s) { sum[s] += more[s]; });
     }
   }
   for (int first = 0; first < rows; first += kAtOnce) {
@@ -88,8 +87,7 @@ __device__ inline void sum_column(const MeanParams &p, const int32_t *listed, in
       uint32_t more[kSamples], less[kSamples];
       split_samples<kBytes>(p, enters[n], more);
       split_samples<kBytes>(p, leaves[n], less);
-#pragma unroll
-      for (int s = 0; s < kSamples; s++) sum[s] += more[s] - less[s];
+      each<kSamples>([&](int s) { sum[s] += more[s] - less[s]; });
     }
   }
 }
@@ -146,8 +144,7 @@ __device__ inline void add_up_line(SumsTogether<Sum, kChannels> *line, int lengt
   const int begin = min(thread * share, length), end = min(begin + share, length);
   SumsTogether<Sum, kChannels> sum = {}, before;
   const auto add = [&](const SumsTogether<Sum, kChannels> &pixel) {
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) sum.of[c] += pixel.of[c];
+    each<kChannels>([&](int c) { sum.of[c] += pixel.of[c]; });
   };
 #pragma unroll 4
   for (int pixel = begin; pixel < end; pixel++) add(line[pixel]);
@@ -192,8 +189,7 @@ __device__ inline void make_row(const MeanParams &p, const Tile &tile) {
   const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
   const auto put = [&](int pixel, const uint32_t(&v)[kChannels]) {
     Pixel sum;
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) sum.of[c] = v[c];
+    each<kChannels>([&](int c) { sum.of[c] = v[c]; });
     line[pixel + radius + 1] = sum;
   };
 #pragma unroll 4
@@ -206,8 +202,7 @@ __device__ inline void make_row(const MeanParams &p, const Tile &tile) {
     const int beside = n < radius ? n - radius : width + n - radius;
     const int x = border_index(p.border, tile.x0 + beside, part.width);
     uint32_t v[kChannels];
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) v[c] = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
+    each<kChannels>([&](int c) { v[c] = static_cast<uint32_t>(part.channel[c].border_value) * p.height; });
     if (x >= 0) load_words<kChannels>(sums + x * kChannels, v);
     put(beside, v);
   }

@@ -254,8 +254,7 @@ class HistogramMedian {
 #pragma unroll 1
     for (int left = abs(to - from); left > 0; left -= kTogether) {
       uint16_t next[kTogether];
-#pragma unroll
-      for (int i = 0; i < kTogether; i++) next[i] = v[i < left ? (i + 1) * step : 0];
+      each<kTogether>([&](int i) { next[i] = v[i < left ? (i + 1) * step : 0]; });
 #pragma unroll
       for (int i = 0; i < kTogether; i++) {
         if (i >= left) break;

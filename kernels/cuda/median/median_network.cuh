@@ -52,8 +52,7 @@ struct FourMedians {
     uint32_t rows[kPair];
     Networks::template merge<0>(upper, lower, rows);
     uint32_t *const to = pairs_ + next_ * kPair * Shape::kThreads;
-#pragma unroll
-    for (int n = 0; n < kPair; n++) to[n * Shape::kThreads] = rows[n];
+    each<kPair>([&](int n) { to[n * Shape::kThreads] = rows[n]; });
     next_ = next_ + 1 < kPairs ? next_ + 1 : 0;
   }
 
@@ -83,8 +82,7 @@ struct FourMedians {
   __device__ void collect(uint32_t (&out)[kCount]) const {
     constexpr int kLists = kCount / kPair;
     if constexpr (kLists == 1) {
-#pragma unroll
-      for (int n = 0; n < kPair; n++) out[n] = pairs_[(kBegin * kPair + n) * Shape::kThreads];
+      each<kPair>([&](int n) { out[n] = pairs_[(kBegin * kPair + n) * Shape::kThreads]; });
     } else {
       uint32_t first[kLists / 2 * kPair], second[(kLists + 1) / 2 * kPair];
       collect<kBegin>(first);
@@ -120,16 +118,14 @@ class WindowReader {
 
   // Sorts the samples of a row that both windows contain.
   __device__ void sorted_row(int row, uint32_t (&v)[kSide]) const {
-#pragma unroll
-    for (int i = 0; i < kSide; i++) v[i] = at(row, 1 + i);
+    each<kSide>([&](int i) { v[i] = at(row, 1 + i); });
     PairNetworks<Shape::kHalf>::sort(v);
   }
 
   // Sorts the samples that only the left, or only the right, windows contain, in the rows that both rows of windows
   // contain.
   __device__ void sorted_column(int row, int right, uint32_t (&v)[kSide]) const {
-#pragma unroll
-    for (int j = 0; j < kSide; j++) v[j] = at(row + j, right ? kSize : 0);
+    each<kSide>([&](int j) { v[j] = at(row + j, right ? kSize : 0); });
     PairNetworks<Shape::kHalf>::sort(v);
   }
 

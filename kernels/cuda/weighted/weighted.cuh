@@ -350,8 +350,7 @@ class WeightedTile {
         each<kSlots, kRowPixels>(
             [&](int s, int k) { sum[k].value[s] += RowSum{v.value[s]} * static_cast<RowSum>(weight[k]); });
       }
-#pragma unroll
-      for (int k = 0; k < kRowPixels; k++) row_sums_[b * kRowSumPitch + x + k] = sum[k];
+      each<kRowPixels>([&](int k) { row_sums_[b * kRowSumPitch + x + k] = sum[k]; });
     }
   }
 
