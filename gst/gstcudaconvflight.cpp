@@ -74,10 +74,6 @@ void Flight::stop() {
   pool_.set(nullptr);
 }
 
-void Flight::begin_flush() {
-  interrupt(false);
-}
-
 // Waits until nothing is in flight but a frame that this thread is pushing. Drops the frames where the stream is
 // stopped.
 void Flight::land_all() {

@@ -54,7 +54,7 @@ class Flight {
   // To be called when the element stops.
   void stop();
   // To be called on FLUSH_START: submit(), push() and drain() return, and the frames in flight are dropped.
-  void begin_flush();
+  void begin_flush() { interrupt(false); }
   // To be called on FLUSH_STOP, with the sink pad's stream lock. Waits until nothing is in flight but a frame that this
   // thread is pushing.
   void end_flush();
