@@ -25,11 +25,11 @@ bool EngineChoice::open() {
   bool failed;
   {
     std::lock_guard<std::mutex> guard(lock_);
-    const std::shared_ptr<const Configuration> before = std::exchange(wanted_, wanted);
     failed = std::exchange(failed_, false);
-    const bool chosen = before && !failed;
-    if (chosen && before->backend == wanted->backend && before->device_id == wanted->device_id) return true;
-    wanted_ = nullptr;
+    const bool chosen = wanted_ && !failed;
+    const bool stays = chosen && wanted_->backend == wanted->backend && wanted_->device_id == wanted->device_id;
+    wanted_ = stays ? wanted : nullptr;
+    if (stays) return true;
   }
   // A context that the application may have set is kept, unless its device has failed.
   set(nullptr, nullptr);
@@ -96,13 +96,14 @@ std::shared_ptr<Device> EngineChoice::device_of(GstBuffer *buffer) {
   return finder_->follow(buffer, wanted_->device_id);
 }
 
-EngineChoice::Replacement EngineChoice::fail() {
+bool EngineChoice::fail(const Error &e) {
   finder_->abandon();
-  std::lock_guard<std::mutex> guard(lock_);
-  const bool again = std::exchange(failed_, true);
-  if (wanted_->backend != BackendChoice::Auto) return again ? Replacement::NoneAgain : Replacement::None;
-  engine_ = nullptr;
-  return Replacement::Cpu;
+  std::unique_lock<std::mutex> guard(lock_);
+  const bool again = std::exchange(failed_, true), replaces = wanted_->backend == BackendChoice::Auto;
+  if (replaces) engine_ = nullptr;
+  guard.unlock();
+  if (!replaces && !again) post_error(element_, e);
+  return replaces;
 }
 
 std::shared_ptr<Engine> EngineChoice::for_frames(const GstVideoInfo &info) const {

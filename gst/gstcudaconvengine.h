@@ -51,10 +51,9 @@ class EngineChoice {
   std::shared_ptr<Engine> for_frames(const GstVideoInfo &info) const;
 
   // Any thread may call the functions from here on.
-  enum class Replacement { Cpu, None, NoneAgain };
-  // Notes that the device has failed: the next open() tries it again. Returns what may replace it. NoneAgain: the
-  // element has failed before.
-  Replacement fail();
+  // Notes that the device has failed: the next open() tries it again. Returns whether the CPU may replace it; posts the
+  // first error where not.
+  bool fail(const Error &e);
   std::shared_ptr<Engine> cpu(const GstVideoInfo &info) const;
   std::shared_ptr<Device> device() const;  // of the engine, or of the CUDA memory that the CPU's results go to
   std::shared_ptr<Engine> engine() const;  // nullptr: the CPU filters

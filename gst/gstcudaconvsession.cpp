@@ -20,6 +20,13 @@ constexpr guint kFramesThatPay = 4;
 // can be woken: then the most are in flight that the property allows.
 constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND;
 
+// Whether the buffer is a piece of CUDA memory of another context than the frames are filtered in.
+bool is_foreign(const StreamContext &context, GstBuffer *buffer) {
+  if (!context.engine->cuda() || gst_buffer_n_memory(buffer) != 1) return false;
+  const Device &device = *context.engine->device;
+  return device.is_device_memory(gst_buffer_peek_memory(buffer, 0)) && !device.owns(buffer);
+}
+
 }  // namespace
 
 // ---- Starting and stopping ------------------------------------------------------------------------------------------
@@ -44,25 +51,19 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
     post_error(element_, e);
     return nullptr;
   }
+  if (this->context()->engine == context.engine && !engines_.fail(e)) return nullptr;
   std::unique_lock<std::mutex> guard(lock_);
-  const std::shared_ptr<const StreamContext> current = context_;
-  if (current->engine != context.engine) return context.with(current->engine);  // another frame has failed over already
-  const EngineChoice::Replacement by = engines_.fail();
-  if (by != EngineChoice::Replacement::Cpu) {
-    guard.unlock();
-    if (by == EngineChoice::Replacement::None) post_error(element_, e);
-    return nullptr;
-  }
-  const std::shared_ptr<const StreamContext> replacement = current->with(engines_.cpu(context.info));
-  context_ = replacement;
+  if (context_->engine != context.engine) return context.with(context_->engine);  // another frame has failed over
+  context_ = context_->with(engines_.cpu(context.info));
   failovers_++;
+  const std::shared_ptr<Engine> replacement = context_->engine;
   guard.unlock();
   announce_latency();
   // At once: the task has no other occasion, and nothing is held.
   gst_element_message_full(element_, GST_MESSAGE_WARNING, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
                            g_strdup_printf("The CUDA device failed; from this frame on the CPU filters. %s", e.what()),
                            nullptr, e.file(), "", e.line());
-  return current.get() == &context ? replacement : context.with(replacement->engine);
+  return context.with(replacement);
 }
 
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
@@ -146,25 +147,14 @@ bool Session::update() {
 
 // ---- Devices of frames ----------------------------------------------------------------------------------------------
 
-// Whether the buffer is a piece of CUDA memory of another context than the frames are filtered in.
-bool Session::is_foreign(const StreamContext &context, GstBuffer *buffer) {
-  if (!context.engine->cuda() || gst_buffer_n_memory(buffer) != 1) return false;
-  const Device &device = *context.engine->device;
-  return device.is_device_memory(gst_buffer_peek_memory(buffer, 0)) && !device.owns(buffer);
-}
-
-// Whether the frames to come are to be filtered on the stream of this buffer instead. Frames of two streams may
-// alternate, behind an element that selects one of two: then the first one stays.
-bool Session::is_on_other_stream(const StreamContext &context, GstBuffer *buffer) {
+// Frames of two streams may alternate, behind an element that selects one of two: then the first one stays.
+bool Session::is_elsewhere(const StreamContext &context, GstBuffer *buffer) {
+  if (is_foreign(context, buffer)) return true;
   if (!context.engine->cuda() || !context.cuda_in || !context.engine->device->owns(buffer)) return false;
   const Device &device = *context.engine->device;
   if (!device.stream_of(buffer, false)) return false;
   other_streams_ = device.has_stream_of(buffer) ? 0 : std::min(other_streams_ + 1, kForGood);
   return other_streams_ == kForGood;
-}
-
-bool Session::is_elsewhere(const StreamContext &context, GstBuffer *buffer) {
-  return is_foreign(context, buffer) || is_on_other_stream(context, buffer);
 }
 
 bool Session::follow(GstBuffer *buffer) {

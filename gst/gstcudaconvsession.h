@@ -65,8 +65,6 @@ class Session {
  private:
   static constexpr guint kForGood = 64;  // frames of another stream until that one is used
 
-  static bool is_foreign(const StreamContext &context, GstBuffer *buffer);
-  bool is_on_other_stream(const StreamContext &context, GstBuffer *buffer);
   bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
   void warn_of_settings(const Settings &settings, const Error &e);
   void warn_of_unused(const Settings &settings);
