@@ -134,17 +134,18 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   if (left) counts_.add(*frame->context->engine, frame->views.size());
   if (left || waits) {
     frame.reset();
-  } else {
-    std::unique_lock<std::mutex> guard(lock_);
+  } else if (std::unique_lock<std::mutex> guard(lock_); task_runs_) {
     line_.on_device++;
     GST_LOG_OBJECT(trans_, "%u frames are on the device", line_.on_device);
     if (frame->out) line_.unpushed++;
     place.front() = std::move(frame);
     line_.frames.splice(line_.frames.end(), place);
     submitted_.notify_one();
-    const bool task_runs = task_runs_;
+  } else {  // the source pad has gone off meanwhile
     guard.unlock();
-    if (!task_runs) land_all();
+    if (frame->out) lost_ = true;
+    abandon(*frame);
+    frame.reset();
   }
   return out ? push_now(std::move(out)) : GST_FLOW_OK;
 }
