@@ -20,7 +20,7 @@ constexpr char kWholeFrame[] = "whole-frame";  // the type, and the name of a pa
 // the analytics meta that has the detection is on the frame too.
 constexpr char kDetection[] = "analytics-detection", kLabels[] = "labels", kRepeats[] = "repeats";
 
-// The text with its control characters, and those of a text that is not UTF-8, as escapes.
+// Escapes control characters, and all but ASCII in a text that is not UTF-8.
 std::string printable(const std::string &text) {
   const bool readable = g_utf8_validate(text.c_str(), -1, nullptr);
   std::string result;
@@ -151,7 +151,7 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
     if (across) off.x = std::max(off.x, place.corner.x % (int64_t{columns ? 2 : 1} << across));
     if (down) off.y = std::max(off.y, place.corner.y % (int64_t{rows ? 2 : 1} << down));
   }
-  // From an odd row on, the top field has the rows of the picture that count as those of the bottom field.
+  // If the row of the corner is odd, rows of the top field count as rows of the bottom field, and the reverse.
   const bool swaps = has_fields(info) && place.corner.y % 2;
   if (swaps) off.y = std::max<int64_t>(off.y, 1) + 1;
   return widened(moved(std::move(regions), Pixel{0, -swaps} - place.corner), off, place.picture);

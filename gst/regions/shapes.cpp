@@ -283,9 +283,12 @@ RoiList widened(RoiList regions, Pixel by, FrameSize frame) {
     found.region = joined(found.region, moved(found.region, by), false);
   }
   for (auto &mask : regions.mask) {
-    auto both = joined({mask, moved(mask, by)}, frame);
-    if (!both) continue;
-    auto copy = std::make_shared<RoiMask>(*both);
+    std::vector<std::shared_ptr<const RoiMask>> places;
+    for (int64_t y = 0; y <= by.y; y++)
+      for (int64_t x = 0; x <= by.x; x++) places.push_back(moved(mask, {x, y}));
+    const auto all = joined(places, frame);
+    if (!all) continue;
+    auto copy = std::make_shared<RoiMask>(*all);
     static_cast<Detected &>(*copy) = *mask;
     copy->cover = Cover::Joined;
     mask = std::move(copy);

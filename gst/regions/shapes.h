@@ -88,8 +88,8 @@ Region moved(Region region, Pixel by);
 std::shared_ptr<const RoiMask> moved(const std::shared_ptr<const RoiMask> &mask, Pixel by);
 RoiList moved(RoiList regions, Pixel by);
 
-// Regions that cover both where they are and where a move by `by` puts them. `by` is not negative. `frame`: see
-// joined().
+// Regions that cover where they are, where a move by `by` puts them, and all between. `by` is not negative. `frame`:
+// see joined().
 RoiList widened(RoiList regions, Pixel by, FrameSize frame);
 
 // The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.

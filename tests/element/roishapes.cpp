@@ -197,6 +197,26 @@ GST_START_TEST(a_joined_mask_grows_as_its_parts_do) {
 }
 GST_END_TEST;
 
+// Fields and views may have samples at several distances.
+GST_START_TEST(a_widened_mask_covers_all_between) {
+  Random random = seeded();
+  const FrameSize frame = {20, 12};
+  for (int turn = 0; turn < 400; turn++) {
+    RoiList list;
+    list.mask.push_back(std::make_shared<const RoiMask>(RoiMask{{}, random_mask(random, 20, 12, 2), 1}));
+    const Pixel by = {static_cast<int>(random() % 3), static_cast<int>(random() % 5)};
+    const RegionMask before = list.mask[0]->mask, after = widened(list, by, frame).mask.at(0)->mask;
+    for (int y = 0; y < frame.height; y++)
+      for (int x = 0; x < frame.width; x++) {
+        bool covered = false;
+        for (int64_t i = 0; i <= by.x; i++)
+          for (int64_t j = 0; j <= by.y; j++) covered |= has(before, x - static_cast<int>(i), y - static_cast<int>(j));
+        fail_if(covered && !has(after, x, y), "%d,%d of %s", x, y, text_of(before.box).c_str());
+      }
+  }
+}
+GST_END_TEST;
+
 FrameSize random_size(Random &random) {
   return {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
 }
@@ -471,6 +491,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_region_without_a_pixel_is_outside);
   tcase_add_test(tc, a_mask_without_a_pixel_is_outside);
   tcase_add_test(tc, a_joined_mask_grows_as_its_parts_do);
+  tcase_add_test(tc, a_widened_mask_covers_all_between);
   tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
   tcase_add_test(tc, a_scaled_region_covers_a_turned_one);
   tcase_add_test(tc, a_scaled_mask_covers_the_same_pixels);
