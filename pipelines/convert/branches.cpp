@@ -58,10 +58,6 @@ bool continues(const GstCaps *first, const GstCaps *next) {
   return gst_structure_is_equal(x.get(), y.get());
 }
 
-GstPadProbeReturn drop(GstPad *, GstPadProbeInfo *, gpointer) {
-  return GST_PAD_PROBE_DROP;
-}
-
 // In a thread of its own, since a full queue waits for the muxer.
 void send_end(GstElement *on_behalf, GstPad *pad) {
   gst_element_call_async(
@@ -380,7 +376,8 @@ void Branches::start() {
 void Branches::discard(Branch *b) {
   if (!finishing_) std::fprintf(stderr, "warning: %s has no data, and is left out\n", b->name.c_str());
   b->ended = true;
-  gst_pad_add_probe(b->sink.get(), kData, drop, nullptr, nullptr);
+  gst_pad_add_probe(
+      b->sink.get(), kData, [](GstPad *, GstPadProbeInfo *, gpointer) { return GST_PAD_PROBE_DROP; }, nullptr, nullptr);
   gst_pad_unlink(b->out.get(), b->muxed.get());
   gst_element_release_request_pad(muxer_, b->muxed.get());
 }

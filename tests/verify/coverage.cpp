@@ -100,11 +100,6 @@ bool is_morphology(Mask mask) {
   return mask >= Mask::Dilate && mask <= Mask::Blackhat;
 }
 
-template <typename Enum>
-std::string word_of(Enum v, const Words &words) {
-  return words.at(static_cast<size_t>(v));
-}
-
 class Counter {
  public:
   explicit Counter(const std::vector<Vector> &vectors) : vectors_(vectors) {}
@@ -131,7 +126,7 @@ class Counter {
 
 Coverage coverage_of(const std::vector<Vector> &vectors) {
   Counter counter(vectors);
-  const auto word = [](auto v, const Words &words) { return Words{word_of(v, words)}; };
+  const auto word = [](auto v, const Words &words) { return Words{words.at(static_cast<size_t>(v))}; };
   counter.add("mask", mask_words(), [&](const Vector &v) { return word(v.settings.mask, mask_words()); });
   counter.add("border", border_words(), [&](const Vector &v) { return word(v.settings.border, border_words()); });
   counter.add("format", format_names(), [](const Vector &v) { return Words{v.format}; });
