@@ -724,9 +724,11 @@ def make_pipeline(options, part, counts):
 def play(pipeline, counts, output):
     """Plays to the end. Returns whether Ctrl-C has ended the stream early, after a frame."""
     interrupted = decoder_missing = False
+    patience = None  # seconds that stopping may take
 
     def interrupt(*_):
-        nonlocal interrupted
+        nonlocal interrupted, patience
+        patience = 0.5  # the source may be stuck
         if interrupted or not counts:
             raise KeyboardInterrupt
         interrupted = True
@@ -773,7 +775,9 @@ def play(pipeline, counts, output):
     finally:
         starter.join(timeout=0.5)
         if not starter.is_alive():
-            pipeline.set_state(Gst.State.NULL)
+            stopper = threading.Thread(target=pipeline.set_state, args=(Gst.State.NULL,), daemon=True)
+            stopper.start()
+            stopper.join(patience)
     return interrupted
 
 

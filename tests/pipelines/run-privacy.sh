@@ -423,10 +423,12 @@ into_standard_output() { # COMMAND...: the frames alone; a link to it stays a li
   "$@" --region=40,30,50,61 -o written.rgb clip.mkv && cmp read.rgb written.rgb && cmp piped.rgb written.rgb &&
     [ -L standard.rgb ] && grep -q '6 frames: 1 region in 6' said
 }
-waits_for_a_pipe() { # COMMAND...: can be ended while nobody has opened the other end, and leaves nothing behind
-  [ -p alone ] || mkfifo alone
+waits_for_a_pipe() { # COMMAND...: can be ended while nobody has opened the other end, or writes, and leaves nothing behind
+  [ -p alone ] || mkfifo alone stalled
+  exec 3<>stalled
+  printf abc >&3
   local code program arguments
-  for arguments in "-o alone clip.mkv" "-o waiting.rgb alone"; do
+  for arguments in "-o alone clip.mkv" "-o waiting.rgb alone" "-o waiting.rgb stalled"; do
     code=0
     # shellcheck disable=SC2086  # a list of arguments
     "$@" --region=1,2,3,4 $arguments &
