@@ -213,6 +213,15 @@ refuses_input() { # FILE TEXT
   echo "$output"
   [[ $output == *"$2"* ]]
 }
+is_interrupted() { # while its input is stuck
+  mkfifo stuck
+  exec 3<>stuck
+  printf abc >&3
+  local code=0
+  timeout --foreground --preserve-status -k 20 -s INT 3 "$filter_video" stuck interrupted.mkv mask=box >interrupted.log 2>&1 || code=$?
+  echo "exit code $code: $(cat interrupted.log)"
+  [ "$code" = 130 ] && [ "$(cat interrupted.log)" = "filter-video: interrupted; submitted jobs go on" ]
+}
 without_slurm() { # one line says so
   local output
   ! output=$(env PATH=/nowhere "$filter_video" clip.mkv alone.mkv 2>&1) || return
@@ -234,7 +243,7 @@ make_clip
 make_odd_clips
 filter_here
 filter_odd_clips
-echo "1..24"
+echo "1..25"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
@@ -256,6 +265,7 @@ done
 expect "another container" refuses "ends in .mkv" none.mp4 mask=box
 expect "joined videos" refuses_joined
 expect "a GIF" refuses_gif
+expect "Ctrl-C" is_interrupted
 expect "no Slurm" without_slurm
 expect "an existing file" refuses "there already" by-1.mkv mask=box
 expect "a name that Slurm gives no log" refuses "has a backslash" 'back\slash.mkv' mask=box
