@@ -9,8 +9,6 @@
 set -euo pipefail
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
-# shellcheck source=tests/pipelines/clips.sh
-. "$(dirname "$0")/clips.sh"
 
 top=$(realpath "$(dirname "$0")/../..")
 completion=$(realpath "$1")
@@ -122,9 +120,9 @@ keeps_exclamation() { # the words arrive
 
 # ---- Code
 
-code_of() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "$2"; } # LANGUAGE FILE
 runs_c() { # as an application that has no pipeline yet
-  code_of c "$top/gst/README.md" >"$scratch/code.c"
+  # shellcheck disable=SC2016  # the backticks are Markdown's
+  sed -n '/^```c$/,/^```$/{/^```/d;p}' "$top/gst/README.md" >"$scratch/code.c"
   cat >>"$scratch/code.c" <<'END'
 int main(int argc, char **argv) {
   gst_init(&argc, &argv);
@@ -137,18 +135,11 @@ END
   # shellcheck disable=SC2046  # several options
   cc -Wall -Werror "$scratch/code.c" -o "$scratch/code" $(pkg-config --cflags --libs gstreamer-cuda-1.0) && "$scratch/code"
 }
-runs_python() { # without a window
-  code_of python "$top/README.md" | sed 's/autovideosink/fakesink/' >"$scratch/code.py"
-  timeout 60 "$(python_with Gst)" "$scratch/code.py" | tee "$scratch/counts"
-  grep -q 'frames=(guint64)100,.* regions=(guint64)100,.*plate' "$scratch/counts"
-}
 no_cuda=
 echo '#include <gst/cuda/gstcudautils.h>' >"$scratch/cuda.c"
 # shellcheck disable=SC2046
 cc -fsyntax-only "$scratch/cuda.c" $(pkg-config --cflags gstreamer-cuda-1.0 2>/dev/null) &>/dev/null ||
   no_cuda="no headers of gstreamer-cuda-1.0"
-no_python=
-[ -n "$(python_with Gst)" ] || no_python="no GStreamer bindings for Python"
 
 programs=() pages=()
 while [ $# -gt 0 ]; do
@@ -161,7 +152,7 @@ manuals=()
 for file in "$top"/{README.md,*/README.md,tests/*/README.md,pipelines/man/*.1}; do
   [ -z "$(commands_of "$file")" ] || manuals+=("$file")
 done
-echo "1..$((3 * ${#programs[@]} + $(completed | wc -l) + 8 + ${#manuals[@]}))"
+echo "1..$((3 * ${#programs[@]} + $(completed | wc -l) + 7 + ${#manuals[@]}))"
 for i in "${!programs[@]}"; do
   name=${programs[i]##*/}
   expect "$name: the page has the options of --help" same_options "${programs[i]}" "${pages[i]}"
@@ -176,6 +167,5 @@ expect "presets are completed" offers_presets
 for file in "${manuals[@]}"; do expect "${file#"$top"/}: its lines can be pasted" is_pasted "$file"; done
 expect "words with an exclamation mark arrive" keeps_exclamation
 expect_unless "$no_cuda" "an application shares a CUDA context" runs_c
-expect_unless "$no_python" "a program in Python marks regions" runs_python
 expect "bash knows the programs" is_registered cudaconv-play cudaconv-privacy cudaconv-tune
 finish
