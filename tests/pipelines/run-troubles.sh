@@ -56,9 +56,16 @@ no_window() {
     DISPLAY='' plugins_of "$scratch/blind" gst-launch-1.0 videotestsrc num-buffers=3 ! cudaconv ! autovideosink &&
     grep -q '^| no window, .* no display' "$readme" && echo "no window, and exit code 0"
 }
+profile() { # SETTING...: of H.264 behind a filter in RGB
+  timeout 60 gst-launch-1.0 -v videotestsrc num-buffers=2 ! video/x-raw,format=RGB ! cudaconv ! videoconvert "$@" ! x264enc ! fakesink
+}
+plays_everywhere() {
+  prints 'browsers and phones do not play' 'profile=(string)high-4:4:4' profile &&
+    prints format=I420 'profile=(string)high,' profile ! video/x-raw,format=I420
+}
 exists() { gst-inspect-1.0 --exists --atleast-version=0.1 cudaconv && grep -qF -- '--exists --atleast-version=0.1' "$readme"; }
 
-echo "1..18"
+echo "1..19"
 says 'no element "cudaconv"' plugins_of "$scratch/empty" gst-launch-1.0 cudaconv
 says 'No such element or plugin' plugins_of "$scratch/empty" gst-inspect-1.0 cudaconv
 expect "a plugin that does not load" prints 'gst-inspect-1.0 -b' 'libgstcudaconv\.so' \
@@ -75,6 +82,9 @@ says 'Delayed linking failed' wrong_stream
 says 'streaming stopped, reason not-linked' wrong_stream
 says 'roi-grow has no effect without roi or roi-meta' filter roi-grow=0.5
 says 'no window, and exit code 0' no_window
+no_h264=
+gst-inspect-1.0 --exists x264enc || no_h264="no element x264enc"
+expect_unless "$no_h264" "an .mp4 that few players play" plays_everywhere
 expect "gst-inspect-1.0 --exists" exists
 expect "the log has the chosen method" prints 'GST_DEBUG=cudaconv:5' 'frames.*: method=auto border=replicate' \
   with GST_DEBUG=cudaconv:5 filter mask=sobel
