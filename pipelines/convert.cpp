@@ -267,7 +267,8 @@ void add_stream(Converter *c, GstPad *pad) {
   if (!caps) caps.reset(gst_pad_query_caps(pad, nullptr));
   caps = mended(caps.get());
   const std::string name = gst_structure_get_name(gst_caps_get_structure(caps.get(), 0));
-  const Owned<gchar> description(gst_pb_utils_get_codec_description(caps.get()));
+  const Owned<gchar> description(gst_caps_is_fixed(caps.get()) ? gst_pb_utils_get_codec_description(caps.get())
+                                                               : nullptr);
   const std::string what = description ? description.get() : name;
   const Kind kind = g_str_has_prefix(name.c_str(), "video/") ? Kind::kVideo
                     : name == "audio/x-raw"                  ? Kind::kSound

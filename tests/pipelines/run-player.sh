@@ -326,6 +326,12 @@ refuses_at() {
     cp photos/a.png picture && refuses "leave --at out" picture -o refused.png --at=1 &&
     refuses "--animate is for a video" photos/a.png -o refused.png mask=gauss --animate=sigma=1:2
 }
+converts_bmp() { # or says why not: of its only frame GStreamer may know nothing beforehand
+  gst-launch-1.0 -q videotestsrc num-buffers=1 ! avenc_bmp ! filesink location=one.bmp </dev/null
+  "$player" -q -o bmp.webm one.bmp >bmp.log 2>&1 || true
+  cat bmp.log
+  [ -s bmp.log ] && ! grep CRITICAL bmp.log
+}
 refuses_sound() {
   local output
   gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location=sound.ogg </dev/null
@@ -531,13 +537,15 @@ no_pixbuf=
 gst-inspect-1.0 --exists gdkpixbufdec || no_pixbuf="no gdkpixbufdec (gstreamer1.0-plugins-good)"
 no_jpegparse=
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
+no_bmp=
+gst-inspect-1.0 --exists avenc_bmp || no_bmp="no avenc_bmp (gstreamer1.0-libav)"
 no_window=
 command -v Xvfb >/dev/null || no_window="no Xvfb (xvfb)"
 gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)"
 make_clip
 make_pictures
 
-echo "1..77"
+echo "1..78"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -550,6 +558,7 @@ expect "a missing file" refuses "nothing-there" nothing-there.mp4
 expect "a protocol without a source" names_the_missing
 expect "a file without video" refuses "decode" "$self"
 expect "a file with sound only" refuses_sound
+expect_unless "$no_bmp" "a bitmap" converts_bmp
 expect "a video without a decoder" refuses_video
 head -c 4000 "$clip" >head.webm
 G_DEBUG=fatal-criticals expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
