@@ -528,6 +528,9 @@ def line_of(options, decoder):
         return line + "autovideosink"
     if decoder:
         encoder = "pngenc" if options.output.lower().endswith(".png") else "jpegenc quality=95"
+        if "jpeg" in encoder and "jpeg" not in decoder:
+            # jpegenc prefers YUV, and writes limited range as if it were full: RGB with alpha would lose contrast.
+            line += "video/x-raw,format={RGB,GRAY8} ! "
         return line + encoder + " name=encoder ! filesink name=file"
     if options.output.lower().endswith(".webm"):
         # VP8 has colours of BT.601 in limited range. Converters copy the codes of YUV and grey of 8 bits, but not of RGB.

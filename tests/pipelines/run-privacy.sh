@@ -364,6 +364,16 @@ END
   "$program" --region=1,2,20,20 -o hidden.png deep.png 2>said || { cat said && return 1; }
   ! grep "timestamp" said
 }
+keeps_colors() { # COMMAND...: of a PNG with alpha in a JPEG
+  gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=solid-color foreground-color=0xffc81e28 ! \
+    video/x-raw,format=RGBA,width=32,height=32 ! pngenc ! filesink location=colors.png </dev/null
+  "$@" --region=1,2,3,4 -o colors.jpg colors.png
+  gst-launch-1.0 -q filesrc location=colors.jpg ! jpegdec ! videoconvert ! video/x-raw,format=RGB ! filesink location=colors.rgb </dev/null
+  tail -c 3 colors.rgb | od -An -tu1 | tee color
+  read -r red green blue <color
+  [ $((red - 200)) -le 2 ] && [ $((200 - red)) -le 2 ] && [ $((green - 30)) -le 2 ] && [ $((30 - green)) -le 2 ] &&
+    [ $((blue - 40)) -le 2 ] && [ $((40 - blue)) -le 2 ]
+}
 hides_alpha() { # COMMAND...: of a black picture, in which alpha alone shows something
   python3 - <<'END'
 import struct
@@ -570,7 +580,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=
 no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 
-echo "1..113"
+echo "1..115"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -588,6 +598,8 @@ gst-inspect-1.0 --exists gdkpixbufdec || no_pixbuf="no element gdkpixbufdec"
 expect_unless "$no_pixbuf" "a picture of 16 bits" deep_picture
 expect "a picture with alpha" hides_alpha "$program"
 expect_unless "$no_python" "in Python too" hides_alpha "$python" "$script"
+expect "the colours of a PNG with alpha in a JPEG" keeps_colors "$program" -q
+expect_unless "$no_python" "in Python too" keeps_colors "$python" "$script"
 expect_unless "$no_python" "the Python code of README.md" of_readme
 expect_unless "$no_python" "both without python3-gst-1.0" by_bare_bindings
 no_bindings=
