@@ -305,6 +305,10 @@ def decoder_of(name):
     """The decoder of a PNG or JPEG, which may have any name, the bits of a sample, and whether a PNG keeps only 8."""
     with open(name, "rb") as file:
         data = file.read()
+    # A PNG has the name of its profile, a JPEG all of it.
+    profile = re.search(rb"(iCCP|ICC_PROFILE\0).{0,65000}", data, re.DOTALL)
+    if profile and not re.search(rb"sRGB|\0s\0R\0G\0B", profile[0]):
+        print(f"warning: {name}: its colour profile is left out: colours may look different", file=sys.stderr)
     if data[:2] == b"\xff\xd8":
         parser = "jpegparse ! " if Gst.ElementFactory.find("jpegparse") else ""  # reads how the camera was held
         return parser + "jpegdec name=decoder", 8, False

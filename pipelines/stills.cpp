@@ -91,6 +91,28 @@ void read_segments(const std::string &file, const F &take) {
   std::fclose(from);
 }
 
+// Whether colours look different without the profile of a picture: a PNG has its name, a JPEG all of it.
+bool needs_profile(const std::string &file) {
+  std::string profile;
+  const auto read = [&](FILE *from, guint32 length) {
+    constexpr guint32 kMost = 1 << 16;  // bytes
+    profile.resize(std::min(length, kMost));
+    profile.resize(std::fread(profile.data(), 1, profile.size(), from));
+  };
+  read_chunks(file, [&](FILE *from, const std::string &type, guint32 length) {
+    if (type == "iCCP") read(from, length);
+    return profile.empty() && type != "IDAT";
+  });
+  read_segments(file, [&](FILE *from, int marker, guint32 length) {
+    constexpr int kProfile = 0xe2, kPixels = 0xda;
+    if (marker == kProfile) read(from, length);
+    if (profile.compare(0, 11, "ICC_PROFILE") != 0) profile.clear();
+    return profile.empty() && marker != kPixels;
+  });
+  const std::string wide("\0s\0R\0G\0B", 8);
+  return !profile.empty() && profile.find("sRGB") == std::string::npos && profile.find(wide) == std::string::npos;
+}
+
 // Whether decodebin has jpegparse, which makes tags of the Exif data, before jpegdec: not with GStreamer 1.22.
 bool plugs_jpegparse() {
   const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));
@@ -179,6 +201,8 @@ void Stills::filter(const std::string &input, const std::string &output) {
     if (decoded && written && has_alpha(decoded.get()) && !has_alpha(written.get()))
       std::fprintf(stderr, "warning: %s has alpha, which is left out: %s\n", input.c_str(),
                    is_png(output) ? "the detector takes none" : "a JPEG has none");
+    if (needs_profile(input))
+      std::fprintf(stderr, "warning: %s: its colour profile is left out: colours may look different\n", input.c_str());
     runner_->stop();
     if (!runner_->interrupted()) file.complete();
   } catch (const Failure &e) {

@@ -364,6 +364,27 @@ END
   "$program" --region=1,2,20,20 -o hidden.png deep.png 2>said || { cat said && return 1; }
   ! grep "timestamp" said
 }
+tells_of_profile() { # COMMAND...: of a picture with colours of its own, but not of sRGB
+  gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,width=32,height=32 ! tee name=t ! queue ! pngenc \
+    ! filesink location=none.png t. ! queue ! jpegenc ! filesink location=none.jpg </dev/null
+  python3 - <<'END'
+import struct, zlib
+png, jpg = open("none.png", "rb").read(), open("none.jpg", "rb").read()
+for name, text in ("wide", "Display P3"), ("usual", "sRGB IEC61966-2.1"):
+    chunk = b"iCCP" + text.encode() + b"\0\0" + zlib.compress(bytes(200))
+    chunk = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    open(name + ".png", "wb").write(png[:33] + chunk + png[33:])  # behind IHDR
+    segment = b"ICC_PROFILE\0\1\1" + bytes(128) + text.encode("utf-16-be")
+    open(name + ".jpg", "wb").write(jpg[:2] + b"\xff\xe2" + struct.pack(">H", len(segment) + 2) + segment + jpg[2:])
+END
+  local kind suffix
+  for suffix in png jpg; do
+    for kind in none wide usual; do "$@" --region=1,2,3,4 -o "told.$suffix" "$kind.$suffix" || return; done
+  done >told 2>&1
+  grep 'its colour profile is left out' told >of_profiles
+  cat of_profiles
+  [ "$(wc -l <of_profiles)" = 2 ] && grep -q 'wide\.png: ' of_profiles && grep -q 'wide\.jpg: ' of_profiles
+}
 keeps_colors() { # COMMAND...: of a PNG with alpha in a JPEG
   gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=solid-color foreground-color=0xffc81e28 ! \
     video/x-raw,format=RGBA,width=32,height=32 ! pngenc ! filesink location=colors.png </dev/null
@@ -580,7 +601,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=
 no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 
-echo "1..115"
+echo "1..117"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -600,6 +621,8 @@ expect "a picture with alpha" hides_alpha "$program"
 expect_unless "$no_python" "in Python too" hides_alpha "$python" "$script"
 expect "the colours of a PNG with alpha in a JPEG" keeps_colors "$program" -q
 expect_unless "$no_python" "in Python too" keeps_colors "$python" "$script"
+expect "a profile of colours" tells_of_profile "$program" -q
+expect_unless "$no_python" "in Python too" tells_of_profile "$python" "$script"
 expect_unless "$no_python" "the Python code of README.md" of_readme
 expect_unless "$no_python" "both without python3-gst-1.0" by_bare_bindings
 no_bindings=
