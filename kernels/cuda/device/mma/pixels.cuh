@@ -215,29 +215,50 @@ class PixelPlaces {
   static constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4;  // of a group
   static constexpr int kAllWords = kCount * kWords;
 
-  __device__ PixelPlaces(const PartParams &part, int x, int y, int bottom, bool inside) {
+  __device__ PixelPlaces(const PartParams &part, int x, int y, int bottom, bool inside) : left_(part.width - x) {
 #pragma unroll
-    for (int i = 0; i < kCount; i++)
-      bytes_[i] = y + i * dy >= bottom ? 0 : inside ? kBytes : (part.width - x - i * dx) * kPixelBytes;
+    for (int i = 0; i < kCount; i++) {
+      wanted_[i] = y + i * dy < bottom && (inside || i * dx < left_);
+      whole_[i] = wanted_[i] && (inside || i * dx + kPixels <= left_);
+    }
   }
 
   // Loads the groups of pixels into `words`, one after the other; `from` is the address of (x, y).
   __device__ void load(const uint8_t *from, int64_t pitch, uint32_t (&words)[kAllWords]) const {
 #pragma unroll
-    for (int i = 0; i < kAllWords; i++) words[i] = 0;
+    for (int i = 0; i < kCount; i++) {
+      const uint8_t *at = from + i * (dx * kPixelBytes + dy * pitch);
 #pragma unroll
-    for (int i = 0; i < kCount; i++)
-      load_bytes<kWords>(from + i * (dx * kPixelBytes + dy * pitch), bytes_[i], words + i * kWords);
+      for (int w = 0; w < kWords; w++) words[i * kWords + w] = 0;
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        load_words<kWords>(at, words + i * kWords);
+        continue;
+      }
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (i * dx + b / kPixelBytes < left_) words[i * kWords + b / 4] |= uint32_t{at[b]} << b % 4 * 8;
+    }
   }
 
   __device__ void store(uint8_t *to, int64_t pitch, const uint32_t *words) const {
 #pragma unroll
-    for (int i = 0; i < kCount; i++)
-      store_bytes<kWords>(to + i * (dx * kPixelBytes + dy * pitch), bytes_[i], words + i * kWords);
+    for (int i = 0; i < kCount; i++) {
+      uint8_t *at = to + i * (dx * kPixelBytes + dy * pitch);
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        store_words<kWords>(at, words + i * kWords);
+        continue;
+      }
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (i * dx + b / kPixelBytes < left_) at[b] = static_cast<uint8_t>(words[i * kWords + b / 4] >> b % 4 * 8);
+    }
   }
 
  private:
-  int bytes_[kCount];  // of each group that are the caller's: all, fewer, or none
+  int left_;  // pixels of the row from x on
+  bool wanted_[kCount], whole_[kCount];
 };
 
 // Writes groups of pixels, one after the other in `words`, to PixelPlaces, with copied and filled channels merged in.
