@@ -145,16 +145,23 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
   const GstVideoMultiviewMode views = GST_VIDEO_INFO_MULTIVIEW_MODE(&info);
   const bool columns = views == GST_VIDEO_MULTIVIEW_MODE_COLUMN_INTERLEAVED,
              rows = views == GST_VIDEO_MULTIVIEW_MODE_ROW_INTERLEAVED || GST_VIDEO_INFO_IS_INTERLACED(&info);
-  Pixel off;  // how far subsampled samples are off their pixels
+  // How far subsampled samples are off their pixels: to the right and below. Where rows or columns alternate, also to
+  // the left and above, since only the first pixels of a sample at an edge are in the picture.
+  Pixel off, before;
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
     const guint across = GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c), down = GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c);
     if (across) off.x = std::max(off.x, place.corner.x % (int64_t{columns ? 2 : 1} << across));
     if (down) off.y = std::max(off.y, place.corner.y % (int64_t{rows ? 2 : 1} << down));
+    if (columns && off.x) before.x = std::max(before.x, (int64_t{2} << across) - 2);
+    if (rows && off.y && !has_fields(info)) before.y = std::max(before.y, (int64_t{2} << down) - 2);
   }
   // If the row of the corner is odd, rows of the top field count as rows of the bottom field, and the reverse.
-  const bool swaps = has_fields(info) && place.corner.y % 2;
-  if (swaps) off.y = std::max<int64_t>(off.y, 1) + 1;
-  return widened(moved(std::move(regions), Pixel{0, -swaps} - place.corner), off, place.picture);
+  if (has_fields(info) && place.corner.y % 2) {
+    off.y = std::max<int64_t>(off.y, 1);
+    before.y = std::max<int64_t>(before.y, 1);
+  }
+  return widened(moved(std::move(regions), Pixel{} - place.corner - before), {off.x + before.x, off.y + before.y},
+                 place.picture);
 }
 
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {

@@ -449,9 +449,14 @@ void change(GstBuffer *frame, const GstVideoInfo &info, const Rectangle &r) {
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
     const guint sub = GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c);
     for (guint y = r.y; y < r.y + r.height; y++) {
-      const guint row = GST_VIDEO_INFO_IS_INTERLACED(&info) ? 2 * ((y / 2) >> sub) + y % 2 : y >> sub;
+      const auto alternate = [](guint at, guint by) { return 2 * ((at / 2) >> by) + at % 2; };
+      const bool rows = GST_VIDEO_INFO_IS_INTERLACED(&info) ||
+                        GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_ROW_INTERLEAVED,
+                 columns = GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_COLUMN_INTERLEAVED;
+      const guint row = rows ? alternate(y, sub) : y >> sub;
       for (guint x = r.x; x < r.x + r.width; x++) {
-        const guint column = x >> GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c);
+        const guint across = GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c),
+                    column = columns ? alternate(x, across) : x >> across;
         static_cast<uint8_t *>(GST_VIDEO_FRAME_COMP_DATA(
             &map, c))[row * GST_VIDEO_FRAME_COMP_STRIDE(&map, c) + column * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, c)] ^=
             85;
@@ -484,6 +489,33 @@ GST_START_TEST(chroma_shows_nothing_of_marked_pixels) {
                   interlaced, second, text_of(r).c_str());
     }
   }
+}
+GST_END_TEST;
+
+// At the edges of the picture, not all pixels of a sample are in it.
+GST_START_TEST(chroma_at_the_edges_shows_nothing_of_marked_pixels) {
+  for (const char *format : {"I420", "YUY2"})
+    for (const GstVideoMultiviewMode view : {GST_VIDEO_MULTIVIEW_MODE_NONE, GST_VIDEO_MULTIVIEW_MODE_ROW_INTERLEAVED,
+                                             GST_VIDEO_MULTIVIEW_MODE_COLUMN_INTERLEAVED})
+      for (int i = 0; i < 64; i++) {
+        const bool interlaced = view == GST_VIDEO_MULTIVIEW_MODE_NONE && i & 32;
+        const Rectangle r = {4u + i % 4, 4u + i / 4 % 4, i & 16 ? 29u : 30u, i & 16 ? 19u : 22u};
+        GstVideoInfo whole = info_of(format, kWidth, kHeight, interlaced), info = cropped(whole, r);
+        GST_VIDEO_INFO_MULTIVIEW_MODE(&whole) = GST_VIDEO_INFO_MULTIVIEW_MODE(&info) = view;
+        const Rectangle mark = i % 5 ? Rectangle{r.x + 3 + i % 7, r.y + r.height - 1, 1, 1}
+                                     : Rectangle{r.x + r.width - 1, r.y + 4 + i % 5, 1, 1};
+        Ref<GstBuffer> out[2];
+        for (const bool changed : {false, true}) {
+          Random random = seeded();
+          const Ref<GstBuffer> frame = random_frame(whole, random, kScattered);
+          if (changed) change(frame.get(), whole, mark);
+          add_crop(frame.get(), r);
+          gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", mark.x, mark.y, 1, 1);
+          out[changed] = Harness("roi-meta=true mask=fill", info).filter(frame.get());
+        }
+        fail_unless(same_samples(out[0].get(), out[1].get(), info), "%s, interlaced %d, view %d, %s: %s", format,
+                    interlaced, view, text_of(r).c_str(), text_of(mark).c_str());
+      }
 }
 GST_END_TEST;
 
@@ -1001,6 +1033,7 @@ Suite *make_suite() {
   tcase_add_test(tc, regions_of_metas_count_from_the_whole_frame);
   tcase_add_test(tc, regions_are_those_of_a_copy_of_the_rectangle);
   tcase_add_test(tc, chroma_shows_nothing_of_marked_pixels);
+  tcase_add_test(tc, chroma_at_the_edges_shows_nothing_of_marked_pixels);
   tcase_add_test(tc, regions_in_time_stay_at_their_place);
   tcase_add_test(tc, regions_of_frames_of_any_size);
   tcase_add_test(tc, regions_of_single_fields);
