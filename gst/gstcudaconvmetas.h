@@ -53,7 +53,8 @@ bool keeps_meta(GType api);
 // Copies a meta that says where something is in the picture, if keeps_meta() is true and the input has a
 // GstVideoCropMeta: the output is the rectangle alone, so positions count from its corner. The regions of
 // analytics metas are added as GstVideoRegionOfInterestMetas too: GStreamer moves these metas since 1.28, and to within
-// a pixel. `place`: of the input. `info`: of the output. Returns false where the meta can be copied as it is.
+// a pixel. Without a crop rectangle it copies only the detections that GStreamer would lose, see copy_detections().
+// `place`: of the input. `info`: of the output. Returns false where the meta can be copied as it is.
 bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, const PicturePlace &place,
                      const GstVideoInfo &info);
 

@@ -53,6 +53,14 @@ Source source_of(const std::string &file) {
   return {std::string(kPng) + " ! videoconvert dither=none ! video/x-raw,format=RGB", 16, true};
 }
 
+// The next `length` bytes of a file, at most a megabyte of them.
+std::string read_bytes(FILE *from, guint32 length) {
+  constexpr guint32 kMost = 1 << 20;
+  std::string bytes(std::min(length, kMost), '\0');
+  bytes.resize(std::fread(bytes.data(), 1, bytes.size(), from));
+  return bytes;
+}
+
 // Calls `take(type, length)` at the data of each chunk of a PNG, until it returns false.
 template <typename F>
 void read_chunks(const std::string &file, const F &take) {
@@ -94,18 +102,13 @@ void read_segments(const std::string &file, const F &take) {
 // Whether colours look different without the profile of a picture: a PNG has its name, a JPEG all of it.
 bool needs_profile(const std::string &file) {
   std::string profile;
-  const auto read = [&](FILE *from, guint32 length) {
-    constexpr guint32 kMost = 1 << 16;  // bytes
-    profile.resize(std::min(length, kMost));
-    profile.resize(std::fread(profile.data(), 1, profile.size(), from));
-  };
   read_chunks(file, [&](FILE *from, const std::string &type, guint32 length) {
-    if (type == "iCCP") read(from, length);
+    if (type == "iCCP") profile = read_bytes(from, length);
     return profile.empty() && type != "IDAT";
   });
   read_segments(file, [&](FILE *from, int marker, guint32 length) {
     constexpr int kProfile = 0xe2, kPixels = 0xda;
-    if (marker == kProfile) read(from, length);
+    if (marker == kProfile) profile = read_bytes(from, length);
     if (profile.compare(0, 11, "ICC_PROFILE") != 0) profile.clear();
     return profile.empty() && marker != kPixels;
   });
@@ -154,20 +157,15 @@ void warn_of_animation(const std::string &file) {
 
 const char *direction_of(const std::string &file) {
   std::string exif;
-  const auto read = [&](FILE *from, guint32 length) {
-    constexpr guint32 kMost = 1 << 20;  // bytes
-    exif.resize(std::min(length, kMost));
-    exif.resize(std::fread(exif.data(), 1, exif.size(), from));
-  };
   read_chunks(file, [&](FILE *from, const std::string &type, guint32 length) {
-    if (type == "eXIf") read(from, length);
+    if (type == "eXIf") exif = read_bytes(from, length);
     return type != "eXIf";
   });
   if (!plugs_jpegparse())
     read_segments(file, [&](FILE *from, int marker, guint32 length) {
       constexpr int kExif = 0xe1, kPixels = 0xda;
       const std::string name("Exif\0\0", 6);
-      if (marker == kExif) read(from, length);
+      if (marker == kExif) exif = read_bytes(from, length);
       if (exif.compare(0, name.size(), name) != 0) exif.clear();
       exif.erase(0, name.size());
       return exif.empty() && marker != kPixels;

@@ -42,7 +42,7 @@ class RoiTracks {
   // line towards the other. Its edges are rounded outwards.
   void add_between(int64_t time, RoiTimes times, std::vector<DetectedRegion> *regions) const;
 
-  // A detection at a time. One rectangle may be of several types.
+  // A detection at a time, borrowed. One rectangle may be of several types.
   struct Place {
     int64_t time;
     const DetectedRegion &found;

@@ -120,7 +120,7 @@ class LaneTable {
 template <int kWeights, int kSums, typename Product = uint32_t>
 struct RingSums {
   uint64_t d[kWeights], n[kSums];
-  // Of the current ring.
+  // The following are sums of the current ring.
   uint32_t weights[kWeights] = {};
   Product products[kSums] = {};
 
