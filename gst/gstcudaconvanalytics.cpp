@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvanalytics.h"
 
+#include <gst/video/video.h>
+
 #ifdef CUDACONV_ANALYTICS
 #include <gst/analytics/analytics.h>
-#include <gst/video/video.h>
 
 #include <algorithm>
 #include <climits>
@@ -14,7 +15,6 @@
 #include <utility>
 
 #include "gstcudaconvformat.h"
-#include "gstcudaconvref.h"
 #include "regions/segmentation.h"
 #endif
 
@@ -55,24 +55,21 @@ GType analytics_meta_api() {
 }
 
 gsize analytics_length(const GstMeta *) {
-  return 0;
+  return 1;
 }
 
-bool copy_detections(GstBuffer *, const GstMeta *, GstBuffer *) {
+static constexpr bool copies_lose_detections() {
   return false;
-}
-
-Ref<GstBuffer> copy_buffer(GstBuffer *buffer) {
-  return Ref<GstBuffer>(gst_buffer_copy(buffer));
 }
 
 void add_analytics(GstBuffer *buffer, const WantedLabels &, const AnalyticsPart &part, RoiList *list,
                    std::string *trouble) {
   if (has_undecoded_tensors(buffer)) return filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
+  size_t number = 0;
   bool found = false;
   while (const GstMeta *meta = gst_buffer_iterate_meta(buffer, &state))
-    found |= is_analytics(meta) && (part.seen.count(meta) != 0) == part.is_seen;
+    found |= is_analytics(meta) && part.has(number++, 0);
   if (!found) return;
   filter_whole(
       "this build cannot read the analytics metas that frames come with, and filters these frames whole: build it with "
@@ -432,38 +429,15 @@ gsize analytics_length(const GstMeta *meta) {
   return gst_analytics_relation_get_length(reinterpret_cast<GstAnalyticsRelationMeta *>(const_cast<GstMeta *>(meta)));
 }
 
-// Scaling to the same size copies what a copy loses.
-bool copy_detections(GstBuffer *to, const GstMeta *meta, GstBuffer *from) {
-  if (!copies_lose_detections()) return false;
-  GstVideoInfo info;
-  gst_video_info_init(&info);
-  info.width = info.height = 1;
-  GstVideoMetaTransform scale = {&info, &info};
-  return meta->info->transform_func(to, const_cast<GstMeta *>(meta), from, gst_video_meta_transform_scale_get_quark(),
-                                    &scale);
-}
-
-Ref<GstBuffer> copy_buffer(GstBuffer *buffer) {
-  Ref<GstBuffer> copy(gst_buffer_copy(buffer));
-  if (!copy || !copies_lose_detections()) return copy;
-  while (GstMeta *lost = gst_buffer_get_meta(copy.get(), GST_ANALYTICS_RELATION_META_API_TYPE))
-    gst_buffer_remove_meta(copy.get(), lost);
-  gpointer state = nullptr;
-  while (const GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_ANALYTICS_RELATION_META_API_TYPE))
-    copy_detections(copy.get(), meta, buffer);
-  return copy;
-}
-
 // The ids of mtds count from 0, in the order in which they were added.
 void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const AnalyticsPart &part, RoiList *list,
                    std::string *trouble) {
   if (has_undecoded_tensors(buffer)) filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
-  while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_ANALYTICS_RELATION_META_API_TYPE)) {
+  for (size_t number = 0; GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, analytics_meta_api());
+       number++) {
     auto *relations = reinterpret_cast<GstAnalyticsRelationMeta *>(meta);
-    const auto seen = part.seen.find(meta);
-    const gsize length = seen == part.seen.end() ? 0 : seen->second;
-    const auto counts = [&](Mtd mtd) { return (mtd.id < length) == part.is_seen; };
+    const auto counts = [&](Mtd mtd) { return part.has(number, mtd.id); };
     Ids replaced;  // detections whose place is taken by masks
 #ifdef CUDACONV_ANALYTICS_MASKS
     for_each(relations, gst_analytics_segmentation_mtd_get_mtd_type(), [&](Mtd segmentation) {
@@ -479,5 +453,27 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const Analytic
 }
 
 #endif
+
+// Scaling to the same size copies what a copy loses.
+bool copy_detections(GstBuffer *to, const GstMeta *meta, GstBuffer *from) {
+  if (!copies_lose_detections()) return false;
+  GstVideoInfo info;
+  gst_video_info_init(&info);
+  info.width = info.height = 1;
+  GstVideoMetaTransform scale = {&info, &info};
+  return meta->info->transform_func(to, const_cast<GstMeta *>(meta), from, gst_video_meta_transform_scale_get_quark(),
+                                    &scale);
+}
+
+Ref<GstBuffer> copy_buffer(GstBuffer *buffer) {
+  Ref<GstBuffer> copy(gst_buffer_copy(buffer));
+  if (!copy || !copies_lose_detections()) return copy;
+  while (GstMeta *lost = gst_buffer_get_meta(copy.get(), analytics_meta_api()))
+    gst_buffer_remove_meta(copy.get(), lost);
+  gpointer state = nullptr;
+  while (const GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, analytics_meta_api()))
+    copy_detections(copy.get(), meta, buffer);
+  return copy;
+}
 
 }  // namespace cudaconv::gst

@@ -9,8 +9,8 @@
 #include <gst/gst.h>
 
 #include <functional>
-#include <map>
 #include <string>
+#include <vector>
 
 #include "gstcudaconvref.h"
 #include "regions/shapes.h"
@@ -49,7 +49,7 @@ GType analytics_meta_api();
 
 // Whether a meta is a GstAnalyticsRelationMeta, also in builds without the analytics library.
 bool is_analytics(const GstMeta *meta);
-// How many mtds it has; 0 in builds without the library.
+// How many mtds it has; 1 in builds without the library.
 gsize analytics_length(const GstMeta *meta);
 
 // Adds a copy of a GstAnalyticsRelationMeta to a buffer with the same picture. GStreamer 1.28.0 to 1.28.2 lose its
@@ -58,12 +58,15 @@ bool copy_detections(GstBuffer *to, const GstMeta *meta, GstBuffer *from);
 // gst_buffer_copy() that loses no detections. nullptr where memory cannot be copied.
 Ref<GstBuffer> copy_buffer(GstBuffer *buffer);
 
-// How many mtds of GstAnalyticsRelationMetas a roihold has seen.
-using SeenAnalytics = std::map<const GstMeta *, gsize>;
+// How many mtds of each GstAnalyticsRelationMeta of a buffer a roihold has seen, in the order of these metas. It has
+// seen none of those behind the last one.
+using SeenAnalytics = std::vector<gsize>;
 // These mtds, or all others.
 struct AnalyticsPart {
   const SeenAnalytics &seen;
   bool is_seen;
+
+  bool has(size_t meta, guint mtd) const { return (meta < seen.size() && mtd < seen[meta]) == is_seen; }
 };
 
 // Adds the regions in this part of the buffer's GstAnalyticsRelationMetas to `list`, in pixels of the whole frame:

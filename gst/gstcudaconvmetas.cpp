@@ -101,13 +101,10 @@ static void add_analytics_regions(GstBuffer *output, GstBuffer *input, const Ana
 // Adds the regions that detectors behind a roihold have added, whose meta is `held`.
 static void add_later_regions(GstBuffer *output, GstBuffer *input, const GstMeta *held, const PicturePlace &place,
                               const GstVideoInfo &info) {
-  SeenAnalytics seen = seen_analytics(input, get_held_regions(input)), earlier;
-  bool later = false;
-  gpointer state = nullptr;
-  while (const GstMeta *meta = gst_buffer_iterate_meta(input, &state)) {
-    later |= meta == held;
-    if (is_analytics(meta)) (later ? seen : earlier)[meta] = G_MAXSIZE;
-  }
+  const SeenAnalytics earlier(analytics_lengths(input, held).size(), G_MAXSIZE);
+  SeenAnalytics seen = seen_analytics(input, get_held_regions(input));
+  seen.resize(earlier.size());
+  seen.resize(analytics_lengths(input).size(), G_MAXSIZE);
   // In metas before `held`: in the output all of these count as seen.
   add_analytics_regions(output, input, {seen, false}, place, info, false);
   add_analytics_regions(output, input, {earlier, false}, place, info, kAnalyticsMove);

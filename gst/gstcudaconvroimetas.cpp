@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "gstcudaconvanalytics.h"
 #include "gstcudaconvformat.h"
 #include "gstroiholdmeta.h"
 
@@ -55,14 +54,6 @@ Labels labels_of(const GstVideoRegionOfInterestMeta &meta, const GstStructure *d
   return labels;
 }
 
-bool has_analytics(GstBuffer *buffer) {
-  gpointer state = nullptr;
-  const GstMeta *meta;
-  while ((meta = gst_buffer_iterate_meta(buffer, &state)) && !is_analytics(meta)) {
-  }
-  return meta;
-}
-
 // Adds the regions of a roihold that are wanted. A region that was joined of several types always is.
 void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
   const auto takes = [&](const Detected &found, bool counts) {
@@ -81,7 +72,7 @@ void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
 // where there is none. `trouble`: see add_analytics().
 void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const WantedLabels &wanted, RoiList *list,
                std::string *trouble) {
-  const bool with_analytics = has_analytics(buffer);
+  const bool with_analytics = !analytics_lengths(buffer).empty();
   bool is_seen = held;
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta(buffer, &state)) {

@@ -182,8 +182,8 @@ GType held_regions_api() {
   return type;
 }
 
-std::vector<gsize> analytics_lengths(GstBuffer *buffer, const GstMeta *end) {
-  std::vector<gsize> lengths;
+SeenAnalytics analytics_lengths(GstBuffer *buffer, const GstMeta *end) {
+  SeenAnalytics lengths;
   gpointer state = nullptr;
   for (const GstMeta *meta; (meta = gst_buffer_iterate_meta(buffer, &state)) && meta != end;)
     if (is_analytics(meta)) lengths.push_back(analytics_length(meta));
@@ -204,14 +204,8 @@ const RegionsInForce *get_held_regions(GstBuffer *buffer) {
 // The metas of a buffer are in the order in which elements have added them, and copies of the buffer keep it.
 SeenAnalytics seen_analytics(GstBuffer *buffer, const RegionsInForce *held) {
   if (!held) return {};
-  SeenAnalytics seen;
-  std::vector<const GstMeta *> analytics;
-  gpointer state = nullptr;
-  for (const GstMeta *meta; (meta = gst_buffer_iterate_meta(buffer, &state)) && meta->info->api != held_regions_api();)
-    if (is_analytics(meta)) analytics.push_back(meta);
-  if (analytics.size() != held->analytics.size()) return {};  // an element has dropped one: which?
-  for (size_t i = 0; i < analytics.size(); i++) seen[analytics[i]] = held->analytics[i];
-  return seen;
+  const size_t before = analytics_lengths(buffer, gst_buffer_get_meta(buffer, held_regions_api())).size();
+  return before == held->analytics.size() ? held->analytics : SeenAnalytics();  // an element has dropped one: which?
 }
 
 }  // namespace cudaconv::gst

@@ -8,7 +8,6 @@
 #include <gst/gst.h>
 
 #include <string>
-#include <vector>
 
 #include "gstcudaconvanalytics.h"
 #include "regions/shapes.h"
@@ -16,16 +15,16 @@
 namespace cudaconv::gst {
 
 struct RegionsInForce {
-  RoiList regions;               // in pixels of the whole frame
-  std::string types;             // that the roihold has selected, as TypeFilter takes them
-  std::vector<gsize> analytics;  // the lengths of the analytics metas that the roihold has seen, in their order
+  RoiList regions;          // in pixels of the whole frame
+  std::string types;        // that the roihold has selected, as TypeFilter takes them
+  SeenAnalytics analytics;  // that the roihold has seen
 };
 
 // The API type of the meta.
 GType held_regions_api();
 
-// The lengths of the analytics metas of a buffer, in their order, as far as the meta `end`.
-std::vector<gsize> analytics_lengths(GstBuffer *buffer, const GstMeta *end = nullptr);
+// The lengths of the analytics metas of a buffer as far as the meta `end`.
+SeenAnalytics analytics_lengths(GstBuffer *buffer, const GstMeta *end = nullptr);
 
 // Sets the meta of a writable buffer. It becomes the last one: metas before it are those that the roihold has seen.
 void set_held_regions(GstBuffer *buffer, RegionsInForce held);
