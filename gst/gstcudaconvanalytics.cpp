@@ -213,8 +213,8 @@ bool locate(Mtd detection, Region *region) {
 Region around(int left, int top, int right, int bottom) {
   const gint64 width = gint64{right} - left + 1, height = gint64{bottom} - top + 1;
   const gint64 by = (std::max(width, height) + 1) / 2;
-  const auto limited = [](gint64 v) { return static_cast<int>(std::clamp<gint64>(v, G_MININT / 2, G_MAXINT)); };
-  return {limited(left - by), limited(top - by), limited(width + 2 * by), limited(height + 2 * by)};
+  const auto start = [](gint64 v) { return static_cast<int>(std::max<gint64>(v, G_MININT / 2)); };
+  return {start(left - by), start(top - by), limited(width + 2 * by), limited(height + 2 * by)};
 }
 
 // Adds the region of a group of keypoints. Keypoints at one place have no size: all of the frame is a region.

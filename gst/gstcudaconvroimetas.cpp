@@ -156,24 +156,17 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
 }
 
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {
-  const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
   return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
 }
 
-Region attached(const Region &given) {
+GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &given) {
   const Region region = upright(given);
   const gint64 left = std::max(region.x, 0), top = std::max(region.y, 0);
   const gint64 width = gint64{region.x} + region.width - left, height = gint64{region.y} + region.height - top;
-  return {static_cast<int>(left), static_cast<int>(top), static_cast<int>(std::max<gint64>(width, 0)),
-          static_cast<int>(std::max<gint64>(height, 0))};
-}
-
-GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &given) {
-  const Region region = attached(given);
-  if (!region.width || !region.height) return nullptr;
-  return gst_buffer_add_video_region_of_interest_meta_id(buffer, type, static_cast<guint>(region.x),
-                                                         static_cast<guint>(region.y), static_cast<guint>(region.width),
-                                                         static_cast<guint>(region.height));
+  if (width <= 0 || height <= 0) return nullptr;
+  return gst_buffer_add_video_region_of_interest_meta_id(buffer, type, static_cast<guint>(left),
+                                                         static_cast<guint>(top), static_cast<guint>(width),
+                                                         static_cast<guint>(height));
 }
 
 void add_roi_metas(GstBuffer *buffer, const RoiList &regions, size_t first_region, size_t first_mask, FrameSize frame,

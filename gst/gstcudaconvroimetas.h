@@ -34,11 +34,8 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
 // 4294967291.
 Region region_of(const GstVideoRegionOfInterestMeta &meta);
 
-// The upright rectangle around a region, as far as a GstVideoRegionOfInterestMeta can have it: it begins in the
-// picture, since coordinates are unsigned. Empty where nothing is left.
-Region attached(const Region &region);
-
-// Adds a GstVideoRegionOfInterestMeta with that rectangle. nullptr where nothing is left.
+// Adds a GstVideoRegionOfInterestMeta with the upright rectangle around a region. It begins in the picture, since
+// coordinates are unsigned. nullptr where nothing is left.
 GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &region);
 
 // Adds such metas for all but the first regions and masks. Where all of the frame is a region, one meta marks it: with

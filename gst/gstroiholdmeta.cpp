@@ -30,10 +30,6 @@ void add(GstBuffer *buffer, std::shared_ptr<const RegionsInForce> held) {
 
 using Matrix = GstVideoMetaTransformMatrix;
 
-gint limited(gint64 v) {
-  return static_cast<gint>(std::clamp<gint64>(v, G_MININT, G_MAXINT));
-}
-
 Pixel transformed(Pixel from, const Matrix &matrix) {
   gint x = limited(from.x), y = limited(from.y);
   gst_video_meta_transform_matrix_point(&matrix, &x, &y);

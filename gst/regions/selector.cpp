@@ -133,9 +133,8 @@ RoiSelection RoiSelector::select(const RoiList &found, int first_row, int row_st
 
 void move_regions(Regions *regions, int dx, int dy) {
   const auto move = [regions, dx, dy](Region *r) {
-    const auto within = [](int64_t v) { return static_cast<int>(std::clamp<int64_t>(v, INT_MIN, INT_MAX)); };
-    r->x = within(int64_t{r->x} + dx);
-    r->y = within(int64_t{r->y} + int64_t{dy} * regions->row_step);
+    r->x = limited(int64_t{r->x} + dx);
+    r->y = limited(int64_t{r->y} + int64_t{dy} * regions->row_step);
   };
   for (Region &r : regions->region) move(&r);
   for (RegionMask &m : regions->mask) move(&m.box);

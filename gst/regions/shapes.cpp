@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "regions/shapes.h"
 
-#include <algorithm>
-#include <climits>
 #include <cmath>
 #include <utility>
 
@@ -151,9 +149,8 @@ bool is_same(const DetectedRegion &a, const DetectedRegion &b) {
 }
 
 Region moved(Region region, Pixel by) {
-  const auto within = [](int64_t v) { return static_cast<int>(std::clamp<int64_t>(v, INT_MIN, INT_MAX)); };
-  region.x = within(region.x + by.x);
-  region.y = within(region.y + by.y);
+  region.x = limited(region.x + by.x);
+  region.y = limited(region.y + by.y);
   return region;
 }
 

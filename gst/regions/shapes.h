@@ -4,6 +4,8 @@
 // never less.
 #pragma once
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -57,6 +59,11 @@ bool have_same_labels(const Detected &a, const Detected &b);
 int compare_labels(const Detected &a, const Detected &b);
 // Whether both are the same region, of the same types.
 bool is_same(const DetectedRegion &a, const DetectedRegion &b);
+
+// The nearest number that a coordinate or a length may be.
+inline int limited(int64_t v) {
+  return static_cast<int>(std::clamp<int64_t>(v, INT_MIN, INT_MAX));
+}
 
 struct FrameSize {
   int width = 0, height = 0;
