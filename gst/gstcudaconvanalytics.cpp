@@ -114,10 +114,6 @@ void for_each_related(Mtd mtd, GstAnalyticsMtdType type, const Use &use) {
   });
 }
 
-bool is_of(Mtd mtd, GstAnalyticsMtdType type) {
-  return gst_analytics_mtd_get_mtd_type(&mtd) == type;
-}
-
 void add_label(const gchar *label, Labels *labels) {
   if (label && *label) labels->push_back(label);
 }
@@ -154,7 +150,7 @@ bool is_member(Mtd group, Mtd mtd) {
 // The labels that an mtd has itself: its type, its tag, the classes that are related to it, the tags of its groups.
 Labels own_labels(Mtd mtd) {
   Labels labels;
-  if (is_of(mtd, gst_analytics_od_mtd_get_mtd_type()))
+  if (gst_analytics_mtd_get_mtd_type(&mtd) == gst_analytics_od_mtd_get_mtd_type())
     add_label(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)), &labels);
   add_tag(mtd, &labels);
   for_each_related(mtd, gst_analytics_cls_mtd_get_mtd_type(), [&](Mtd classes) {
@@ -241,13 +237,6 @@ void add_keypoints(Mtd group, const WantedLabels &wanted, RoiList *list, std::st
   list->add(around(left, top, right, bottom), labels);
 }
 
-bool is_in_a_group(Mtd keypoint) {
-  bool found = false;
-  for_each(keypoint.meta, gst_analytics_group_mtd_get_mtd_type(),
-           [&](Mtd group) { found |= is_member(group, keypoint); });
-  return found;
-}
-
 #endif
 
 #ifdef CUDACONV_ANALYTICS_MASKS
@@ -331,21 +320,13 @@ void add_values(const Segmentation &values, const Region &box, Mtd segmentation,
   add_masks(values, box, labels_of, list);
 }
 
-// The mask of a segmentation, and the rectangle that it covers.
-Ref<GstBuffer> mask_of(Mtd segmentation, Region *box) {
-  gint x, y;
-  guint width = 0, height = 0;
-  Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
-  const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
-  *box = {x, y, limited(width), limited(height)};
-  return mask;
-}
-
 // Adds the masks of a segmentation. Returns whether they take the place of the detections that are related to it.
 bool add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
-  Region box;
-  const Ref<GstBuffer> mask = mask_of(segmentation, &box);
-  if (!mask || !box.width || !box.height) return false;
+  gint x, y;
+  guint width = 0, height = 0;
+  const Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
+  if (!mask || !width || !height) return false;
+  const Region box = {x, y, limited(width), limited(height)};
   const Labels detected = detected_labels(segmentation);
   const GstVideoMeta *meta = gst_buffer_get_video_meta(mask.get());
   if (meta && has_stride_of_pool(mask.get(), *meta)) {
@@ -371,12 +352,6 @@ bool add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *lis
 
 using Ids = std::set<guint>;
 
-void add_detection(Mtd detection, const WantedLabels &wanted, RoiList *list) {
-  Region region;
-  const Labels labels = own_labels(detection);
-  if (locate(detection, &region) && wanted.take(labels)) list->add(region, labels, tracked_id(detection));
-}
-
 // Whether an mtd marks no part of the picture by itself: what it says is about others.
 bool is_about_others(Mtd mtd, const char *name) {
   for (const char *harmless : {"classification", "object-tracking"})
@@ -398,7 +373,10 @@ void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *
     return;
   }
   if (type == gst_analytics_od_mtd_get_mtd_type()) {
-    if (!replaced.count(mtd.id)) add_detection(mtd, wanted, list);
+    Region region;
+    const Labels labels = own_labels(mtd);
+    if (!replaced.count(mtd.id) && locate(mtd, &region) && wanted.take(labels))
+      list->add(region, labels, tracked_id(mtd));
     return;
   }
 #ifdef CUDACONV_ANALYTICS_MASKS
@@ -407,7 +385,9 @@ void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
   if (type == gst_analytics_group_mtd_get_mtd_type()) return add_keypoints(mtd, wanted, list, trouble);
   if (type == gst_analytics_keypoint_mtd_get_mtd_type()) {
-    if (!is_in_a_group(mtd))
+    bool grouped = false;
+    for_each(mtd.meta, gst_analytics_group_mtd_get_mtd_type(), [&](Mtd group) { grouped |= is_member(group, mtd); });
+    if (!grouped)
       filter_whole("frames come with keypoints that are in no group, and are filtered whole", list, trouble);
     return;
   }
