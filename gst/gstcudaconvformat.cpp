@@ -164,30 +164,22 @@ bool describe_pixel(const Group &group, const Format &format, const Color &borde
   if (stride <= 0 || stride % bytes) return false;
   plane->step = stride / bytes;
 
-  struct Sample {
-    int position, component;  // position in bits of the word or in containers; component -1: padding
-  };
-  std::vector<Sample> pixel;
+  // The components, or -1 for padding, by their position in bits of the word or in containers.
+  std::map<int, int> pixel;
   for (const guint c : group.component) {
     const auto offset = static_cast<int>(format.poffset[c]), shift = static_cast<int>(format.shift[c]);
     if (!format.bit_fields && (offset % bytes || static_cast<int>(format.depth[c]) + shift > 8 * bytes)) return false;
-    pixel.push_back({format.bit_fields ? shift : offset / bytes, static_cast<int>(c)});
+    if (!pixel.emplace(format.bit_fields ? shift : offset / bytes, c).second) return false;  // two share a container
   }
   if (group.alone && !format.bit_fields)
-    for (int position = 0; position < plane->step; position++)
-      if (std::none_of(pixel.begin(), pixel.end(), [&](const Sample &s) { return s.position == position; }))
-        pixel.push_back({position, -1});
-  std::sort(pixel.begin(), pixel.end(), [](const Sample &a, const Sample &b) { return a.position < b.position; });
-  for (size_t i = 1; i < pixel.size(); i++)
-    if (pixel[i].position == pixel[i - 1].position) return false;  // two components share a container
+    for (int position = 0; position < plane->step; position++) pixel.emplace(position, -1);  // where none is
   if (pixel.size() > kMaxChannels) return false;
 
-  plane->channels = static_cast<int>(pixel.size());
-  plane->first = format.bit_fields ? 0 : pixel[0].position;
-  for (int i = 0; i < plane->channels; i++) {
-    const int c = pixel[i].component;
+  plane->first = format.bit_fields ? 0 : pixel.begin()->first;
+  for (const auto [position, c] : pixel) {
+    const int i = plane->channels++;
     ChannelLayout &channel = plane->channel[i];
-    channel.offset = static_cast<uint8_t>(pixel[i].position - plane->first);
+    channel.offset = static_cast<uint8_t>(position - plane->first);
     if (c < 0) {
       channel.role = Role::Padding;
       channel.depth = static_cast<uint8_t>(8 * bytes);
