@@ -75,7 +75,7 @@ inline void add_status_warning(GstPlugin *plugin, const char *text) {
 #endif
 }
 
-// The formats for which gst_cuda_allocator_alloc() has a layout.
+// The formats for which gst_cuda_allocator_alloc() has a layout, then nullptr.
 // clang-format off
 constexpr const char *kCudaMemoryFormats[] = {
     "NV12", "I420", "YV12", "NV21", "Y42B", "Y444", "YUY2", "UYVY",
@@ -91,6 +91,7 @@ constexpr const char *kCudaMemoryFormats[] = {
 #if GST_CHECK_VERSION(1, 28, 0)
     "ARGB64",
 #endif
+    nullptr,
 };
 // clang-format on
 

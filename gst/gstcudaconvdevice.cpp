@@ -265,11 +265,8 @@ std::unique_ptr<DeviceFinder> DeviceFinder::create() {
   return std::make_unique<CudaDeviceFinder>();
 }
 
-const std::vector<const char *> &cuda_memory_formats() {
-  // Never destroyed: elements may play while the process exits.
-  static const auto &formats =
-      *new const std::vector<const char *>(std::begin(kCudaMemoryFormats), std::end(kCudaMemoryFormats));
-  return formats;
+const char *const *cuda_memory_formats() {
+  return kCudaMemoryFormats;
 }
 
 void init_cuda(GstPlugin *plugin) {

@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "backend.h"
 
@@ -74,12 +73,12 @@ class DeviceFinder {
 
   // For GstElement::set_context, before chaining up, and for GST_QUERY_CONTEXT. answer_context_query() returns whether
   // the query has been answered.
-  virtual void set_context(GstElement *element, GstContext *context, int device_id) = 0;
-  virtual bool answer_context_query(GstElement *element, GstQuery *query) = 0;
+  virtual void set_context(GstElement *, GstContext *, int) {}
+  virtual bool answer_context_query(GstElement *, GstQuery *) { return false; }
 };
 
-// The names of the formats that CUDA memory takes; empty where there is no CUDA memory.
-const std::vector<const char *> &cuda_memory_formats();
+// The names of the formats that CUDA memory takes, then nullptr; no names where there is no CUDA memory.
+const char *const *cuda_memory_formats();
 
 // Loads the CUDA driver, or adds a warning to the plugin where there is none. To be called once, from plugin_init().
 void init_cuda(GstPlugin *plugin);

@@ -26,9 +26,9 @@ std::unique_ptr<DeviceFinder> DeviceFinder::create() {
   return std::make_unique<NoDeviceFinder>();
 }
 
-const std::vector<const char *> &cuda_memory_formats() {
-  static const std::vector<const char *> none;
-  return none;
+const char *const *cuda_memory_formats() {
+  static constexpr const char *kNone[] = {nullptr};
+  return kNone;
 }
 
 void init_cuda(GstPlugin *) {}

@@ -33,7 +33,7 @@ constexpr const char *kSystemFormats[] = {
     "AYUV64", "Y412_LE", "Y412_BE", "Y416_LE", "Y416_BE",
     "Y210", "Y212_LE", "Y212_BE", "Y216_LE", "Y216_BE", "v216",
     "Y410", "BGR10A2_LE", "RGB10A2_LE", "BGR10x2_LE", "RGB10x2_LE",
-    "GRAY16_LE", "GRAY16_BE", "GRAY10_LE16",
+    "GRAY16_LE", "GRAY16_BE", "GRAY10_LE16", nullptr,
 };
 // clang-format on
 
@@ -217,14 +217,13 @@ int rows_of(const GstVideoInfo &info, guint component, bool interlaced) {
   return std::min(std::max(2 * top - 1, 2 * bottom), std::max(rows, rows_allocated(info, component)));
 }
 
-// The formats of these names that GStreamer knows and a FrameLayout can express.
-template <typename Names>
-std::vector<GstVideoFormat> known_formats(const Names &names) {
+// The formats of these names, the last of which is nullptr, that GStreamer knows and a FrameLayout can express.
+std::vector<GstVideoFormat> known_formats(const char *const *names) {
   std::vector<GstVideoFormat> formats;
-  for (const char *name : names) {
+  for (; *names; names++) {
     GstVideoInfo info;
     FrameLayout layout;
-    const GstVideoFormat format = gst_video_format_from_string(name);
+    const GstVideoFormat format = gst_video_format_from_string(*names);
     if (format != GST_VIDEO_FORMAT_UNKNOWN && gst_video_info_set_format(&info, format, 16, 16) &&
         describe_frame(info, 0, &layout))
       formats.push_back(format);
@@ -315,7 +314,7 @@ GstCaps *template_caps() {
       gst_caps_append(caps, more);
     }
   };
-  if (!cuda_memory_formats().empty()) append(known_formats(cuda_memory_formats()), kFeatureCudaMemory, nullptr);
+  if (*cuda_memory_formats()) append(known_formats(cuda_memory_formats()), kFeatureCudaMemory, nullptr);
   const std::vector<GstVideoFormat> formats = known_formats(kSystemFormats);
   append(formats, GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY, nullptr);
   // With interlace-mode=alternate each buffer holds one field, which is filtered as a frame of its own.
@@ -349,7 +348,7 @@ GstCapsFeatures *in_other_memory(const GstCapsFeatures *features) {
 
 GstCaps *with_either_memory(const GstCaps *caps) {
   GstCaps *result = gst_caps_copy(caps);
-  if (cuda_memory_formats().empty()) return result;
+  if (!*cuda_memory_formats()) return result;
   for (guint i = 0; i < gst_caps_get_size(caps); i++) {
     GstCapsFeatures *other = in_other_memory(gst_caps_get_features(caps, i));
     if (other)
@@ -360,11 +359,10 @@ GstCaps *with_either_memory(const GstCaps *caps) {
 
 GstCaps *without_split_frames(GstCaps *caps) {
   caps = gst_caps_make_writable(caps);
-  for (guint i = gst_caps_get_size(caps); i-- > 0;) {
-    GstStructure *structure = gst_caps_get_structure(caps, i);
-    if (!exclude(structure, "interlace-mode", "fields") || !exclude(structure, "multiview-mode", "separated"))
-      gst_caps_remove_structure(caps, i);
-  }
+  const auto is_left = [](GstCapsFeatures *, GstStructure *structure, gpointer) -> gboolean {
+    return exclude(structure, "interlace-mode", "fields") && exclude(structure, "multiview-mode", "separated");
+  };
+  gst_caps_filter_and_map_in_place(caps, is_left, nullptr);
   return caps;
 }
 
@@ -377,8 +375,9 @@ GstCaps *with_common_formats_first(GstCaps *caps) {
     std::multimap<const char *const *, const GValue *> in_order;  // equal keys stay in theirs
     for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
       const GValue *format = gst_value_list_get_value(formats, k);
-      const auto is_same = [&](const char *name) { return !strcmp(name, g_value_get_string(format)); };
-      in_order.emplace(std::find_if(std::begin(kSystemFormats), std::end(kSystemFormats), is_same), format);
+      const char *const *place = kSystemFormats;
+      while (*place && strcmp(*place, g_value_get_string(format))) place++;
+      in_order.emplace(place, format);
     }
     GValue sorted = G_VALUE_INIT;
     gst_value_list_init(&sorted, in_order.size());

@@ -12,9 +12,9 @@
 #include "support.h"
 
 // Replaces the list of formats of the build.
-const std::vector<const char *> &cudaconv::gst::cuda_memory_formats() {
-  static const std::vector<const char *> formats = {"P010_10LE", "ARGB", "NV12", "no-format"};
-  return formats;
+const char *const *cudaconv::gst::cuda_memory_formats() {
+  static constexpr const char *kFormats[] = {"P010_10LE", "ARGB", "NV12", "no-format", nullptr};
+  return kFormats;
 }
 
 using namespace cudaconv;

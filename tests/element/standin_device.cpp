@@ -372,9 +372,10 @@ std::unique_ptr<DeviceFinder> DeviceFinder::create() {
   return std::make_unique<StandinDeviceFinder>();
 }
 
-const std::vector<const char *> &cuda_memory_formats() {
-  static const std::vector<const char *> formats = {"NV12", "I420", "P010_10LE", "RGBA", "RGBx", "RGB", "Y444", "YUY2"};
-  return formats;
+const char *const *cuda_memory_formats() {
+  static constexpr const char *kFormats[] = {"NV12", "I420", "P010_10LE", "RGBA", "RGBx",
+                                             "RGB",  "Y444", "YUY2",      nullptr};
+  return kFormats;
 }
 
 void init_cuda(GstPlugin *) {}

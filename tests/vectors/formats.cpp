@@ -13,9 +13,9 @@
 #include "layouts.h"
 
 // Replaces the list of formats in CUDA memory. All of these exist in system memory, too.
-const std::vector<const char *> &cudaconv::gst::cuda_memory_formats() {
-  static const std::vector<const char *> none;
-  return none;
+const char *const *cudaconv::gst::cuda_memory_formats() {
+  static constexpr const char *kNone[] = {nullptr};
+  return kNone;
 }
 
 namespace cudaconv::verify {
