@@ -22,9 +22,9 @@ namespace cudaconv::gst {
 #if GST_CHECK_VERSION(1, 24, 0)
 class CudaStream {
  public:
-  explicit CudaStream(GstCudaContext *context) : stream_(gst_cuda_stream_new(context)) {}
-  // The stream of `memory`, which has one.
-  explicit CudaStream(GstMemory *memory) : stream_(gst_cuda_stream_ref(get(memory))) {}
+  // The stream of `memory`, which has one, or a new one.
+  CudaStream(GstCudaContext *context, GstMemory *memory)
+      : stream_(memory ? gst_cuda_stream_ref(get(memory)) : gst_cuda_stream_new(context)) {}
   ~CudaStream() { gst_clear_cuda_stream(&stream_); }
   CudaStream(const CudaStream &) = delete;
   CudaStream &operator=(const CudaStream &) = delete;
@@ -56,8 +56,7 @@ class CudaStream {
 };
 #else
 struct CudaStream {
-  explicit CudaStream(GstCudaContext *) {}
-  explicit CudaStream(GstMemory *) {}
+  CudaStream(GstCudaContext *, GstMemory *) {}
   void *handle() const { return nullptr; }
   void configure_pool(GstStructure *) const {}
   static void *of(GstMemory *, bool) { return nullptr; }

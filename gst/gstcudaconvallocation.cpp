@@ -14,9 +14,6 @@ namespace cudaconv::gst {
 
 namespace {
 
-// GST_CUDA_MEMORY_TYPE_NAME by its value: builds without CUDA have no header for it, but recognise CUDA memory too.
-constexpr char kCudaMemoryType[] = "gst.cuda.memory";
-
 // The number of buffers in a pool.
 struct Count {
   guint min = 0, max = 0;  // max 0: any number
@@ -212,8 +209,7 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
   if (context.cuda_out) return device && device->owns(buffer);
   for (guint i = 0; i < gst_buffer_n_memory(buffer); i++) {
     GstMemory *memory = gst_buffer_peek_memory(buffer, i);
-    const bool in_cuda = device ? device->is_device_memory(memory) : gst_memory_is_type(memory, kCudaMemoryType);
-    if (in_cuda || GST_MEMORY_IS_READONLY(memory)) return false;
+    if (is_cuda_memory(memory) || GST_MEMORY_IS_READONLY(memory)) return false;
   }
   return !downstream.has_memory && (downstream.takes_video_meta || has_default_layout(buffer, context.info));
 }

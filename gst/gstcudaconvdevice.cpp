@@ -21,8 +21,9 @@ using ContextRef = std::unique_ptr<GstCudaContext, ObjectUnref>;
 
 // A CUDA context and the element's stream on it, shared by a device and the backends that it has made.
 struct Context {
-  explicit Context(ContextRef reference) : gst(std::move(reference)), stream(gst.get()) {}
-  Context(ContextRef reference, GstMemory *with_stream) : gst(std::move(reference)), stream(with_stream) {}
+  // With the stream of `memory`, or a new one.
+  explicit Context(GstCudaContext *context, GstMemory *memory = nullptr)
+      : gst(GST_CUDA_CONTEXT(gst_object_ref(context))), stream(context, memory) {}
   const ContextRef gst;
   const CudaStream stream;
 };
@@ -84,9 +85,8 @@ int device_of(GstCudaContext *context) {
 
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(ContextRef context)
-      : id_(device_of(context.get())), context_(std::make_shared<const Context>(std::move(context))) {}
-  CudaDevice(int id, std::shared_ptr<const Context> context) : id_(id), context_(std::move(context)) {}
+  explicit CudaDevice(GstCudaContext *context, GstMemory *memory = nullptr)
+      : context_(std::make_shared<const Context>(context, memory)) {}
 
   std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
     return std::make_shared<BackendInContext>(context_, std::move(parallel_for));
@@ -95,9 +95,8 @@ class CudaDevice : public Device {
     CurrentContext current(*context_, false);
     f();
   }
-  int id() const override { return id_; }
+  int id() const override { return device_of(context_->gst.get()); }
 
-  bool is_device_memory(GstMemory *memory) const override { return gst_is_cuda_memory(memory); }
   bool owns(GstBuffer *buffer) const override {
     if (gst_buffer_n_memory(buffer) != 1) return false;
     GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
@@ -116,9 +115,7 @@ class CudaDevice : public Device {
     return stream && stream == context_->stream.handle();
   }
   std::shared_ptr<Device> with_stream_of(GstBuffer *buffer) const override {
-    ContextRef context(GST_CUDA_CONTEXT(gst_object_ref(context_->gst.get())));
-    return std::make_shared<CudaDevice>(
-        id_, std::make_shared<const Context>(std::move(context), gst_buffer_peek_memory(buffer, 0)));
+    return std::make_shared<CudaDevice>(context_->gst.get(), gst_buffer_peek_memory(buffer, 0));
   }
   void mark_complete(GstBuffer *buffer) const override { CudaStream::mark_complete(gst_buffer_peek_memory(buffer, 0)); }
 
@@ -126,39 +123,32 @@ class CudaDevice : public Device {
   void configure_pool(GstStructure *config) override { context_->stream.configure_pool(config); }
 
  private:
-  const int id_;
   const std::shared_ptr<const Context> context_;
 };
 
 // The contexts that elements of this process have made, by device. A GPU takes turns between contexts, so elements
 // share one. GStreamer's own elements make one each where neither neighbours nor the application have one.
-class SharedContexts {
- public:
-  // The context of the device; makes one where there is none or it has failed. Transfer full; nullptr where that fails.
-  GstCudaContext *get(int device_id) {
-    std::lock_guard<std::mutex> guard(lock_);
-    GWeakRef &known = context_[device_id];
-    auto *context = static_cast<GstCudaContext *>(g_weak_ref_get(&known));
-    if (!context && (context = gst_cuda_context_new(device_id))) g_weak_ref_set(&known, context);
-    return context;
-  }
-  // The next element makes a new context where this one has failed.
-  void forget(GstCudaContext *failed) {
-    std::lock_guard<std::mutex> guard(lock_);
-    GWeakRef &known = context_[device_of(failed)];
-    gpointer context = g_weak_ref_get(&known);
-    if (context == failed) g_weak_ref_set(&known, nullptr);
-    if (context) g_object_unref(context);
-  }
+std::mutex shared_lock;
+// Lives as long as any element. A GWeakRef of zeros refers to nothing; nodes of a map do not move.
+auto &shared_contexts = *new std::map<int, GWeakRef>;
 
- private:
-  std::mutex lock_;
-  std::map<int, GWeakRef> context_;  // a GWeakRef of zeros refers to nothing; nodes of a map do not move
-};
+// The shared context of the device; makes one where there is none or it has failed. Transfer full; nullptr where that
+// fails.
+GstCudaContext *shared_context(int device_id) {
+  std::lock_guard<std::mutex> guard(shared_lock);
+  GWeakRef &known = shared_contexts[device_id];
+  auto *context = static_cast<GstCudaContext *>(g_weak_ref_get(&known));
+  if (!context && (context = gst_cuda_context_new(device_id))) g_weak_ref_set(&known, context);
+  return context;
+}
 
-SharedContexts &shared_contexts() {
-  static auto *contexts = new SharedContexts;  // lives as long as any element
-  return *contexts;
+// The next element makes a new context where this one has failed.
+void forget_shared(GstCudaContext *failed) {
+  std::lock_guard<std::mutex> guard(shared_lock);
+  GWeakRef &known = shared_contexts[device_of(failed)];
+  gpointer context = g_weak_ref_get(&known);
+  if (context == failed) g_weak_ref_set(&known, nullptr);
+  if (context) g_object_unref(context);
 }
 
 // Asks the neighbours, and then the application, for a context. Each that has one calls set_context() of the element.
@@ -201,7 +191,7 @@ class CudaDeviceFinder : public DeviceFinder {
     }
     if (!found) {
       const int wanted = std::max(device_id, 0);
-      found.reset(shared_contexts().get(wanted));
+      found.reset(shared_context(wanted));
       if (!found) {
         *why = "no CUDA context could be created on device " + std::to_string(wanted);
         const std::string reason = why_no_context(wanted);
@@ -212,14 +202,14 @@ class CudaDeviceFinder : public DeviceFinder {
       GstContext *offer = gst_context_new_cuda_context(found.get());
       gst_element_post_message(element, gst_message_new_have_context(GST_OBJECT_CAST(element), offer));
     }
-    return std::make_shared<CudaDevice>(std::move(found));
+    return std::make_shared<CudaDevice>(found.get());
   }
 
   std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) override {
     GstCudaContext *context = GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
     if (device_id >= 0 && device_of(context) != device_id) return nullptr;
     keep(context);
-    return std::make_shared<CudaDevice>(ContextRef(GST_CUDA_CONTEXT(gst_object_ref(context))));
+    return std::make_shared<CudaDevice>(context);
   }
 
   void close() override {
@@ -229,7 +219,7 @@ class CudaDeviceFinder : public DeviceFinder {
 
   void abandon() override {
     std::lock_guard<std::mutex> guard(lock_);
-    if (context_) shared_contexts().forget(context_);
+    if (context_) forget_shared(context_);
   }
 
   void set_context(GstElement *element, GstContext *context, int device_id) override {

@@ -14,6 +14,12 @@
 
 namespace cudaconv::gst {
 
+// Whether `memory` is CUDA memory, of any context: by GST_CUDA_MEMORY_TYPE_NAME, for which builds without CUDA have no
+// header.
+inline bool is_cuda_memory(GstMemory *memory) {
+  return gst_memory_is_type(memory, "gst.cuda.memory");
+}
+
 // A CUDA device, opened as a CUDA context.
 class Device {
  public:
@@ -27,8 +33,6 @@ class Device {
 
   virtual int id() const = 0;  // as the CUDA runtime counts devices
 
-  // Whether `memory` is CUDA memory, of this or any other context.
-  virtual bool is_device_memory(GstMemory *memory) const = 0;
   // Whether the buffer is a single piece of CUDA memory of this context, or the pool makes buffers of that kind.
   virtual bool owns(GstBuffer *buffer) const = 0;
   virtual bool owns(GstBufferPool *pool) const = 0;
@@ -54,7 +58,8 @@ class Device {
   virtual void configure_pool(GstStructure *config) = 0;
 };
 
-// Finds the CUDA device of one element and shares its context by GstContext. Any thread may call.
+// Finds the CUDA device of one element and shares its context by GstContext. Any thread may call. Functions that are
+// not overridden know of no device.
 class DeviceFinder {
  public:
   static std::unique_ptr<DeviceFinder> create();
@@ -63,13 +68,13 @@ class DeviceFinder {
   // Opens the context that was set or found last. Without one, asks the neighbours and the application; without an
   // answer, makes a new one. `device_id` -1 is any device. Returns nullptr if there is none, and explains in `*why`.
   virtual std::shared_ptr<Device> open(GstElement *element, int device_id, std::string *why) = 0;
-  // Changes over to the context that the CUDA memory of `buffer` belongs to, and returns its device. Returns nullptr,
-  // and changes nothing, where that is another device than `device_id` (-1: any).
-  virtual std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) = 0;
+  // Changes over to the context that the CUDA memory of the buffer belongs to, and returns its device. Returns nullptr,
+  // and changes nothing, where that is another device than the one with this id (-1: any).
+  virtual std::shared_ptr<Device> follow(GstBuffer *, int) { return nullptr; }
   // Forgets the context that was set or found.
-  virtual void close() = 0;
+  virtual void close() {}
   // To be called where the context has failed: elements that start later do not get it.
-  virtual void abandon() = 0;
+  virtual void abandon() {}
 
   // For GstElement::set_context, before chaining up, and for GST_QUERY_CONTEXT. answer_context_query() returns whether
   // the query has been answered.

@@ -13,11 +13,6 @@ class NoDeviceFinder : public DeviceFinder {
     cuda_device_count(why);
     return nullptr;
   }
-  std::shared_ptr<Device> follow(GstBuffer *, int) override { return nullptr; }
-  void close() override {}
-  void abandon() override {}
-  void set_context(GstElement *, GstContext *, int) override {}
-  bool answer_context_query(GstElement *, GstQuery *) override { return false; }
 };
 
 }  // namespace

@@ -23,8 +23,7 @@ constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND
 // Whether the buffer is a piece of CUDA memory of another context than the frames are filtered in.
 bool is_foreign(const StreamContext &context, GstBuffer *buffer) {
   if (!context.engine->cuda() || gst_buffer_n_memory(buffer) != 1) return false;
-  const Device &device = *context.engine->device;
-  return device.is_device_memory(gst_buffer_peek_memory(buffer, 0)) && !device.owns(buffer);
+  return is_cuda_memory(gst_buffer_peek_memory(buffer, 0)) && !context.engine->device->owns(buffer);
 }
 
 }  // namespace

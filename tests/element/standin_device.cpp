@@ -90,7 +90,7 @@ int number_of(GstContext *context) {
 
 // ---- Memory: of the device, with a copy in system memory once that is mapped ----------------------------------------
 
-constexpr char kMemoryType[] = "StandinMemory";
+constexpr char kMemoryType[] = "gst.cuda.memory";
 constexpr int kMapDevice = GST_MAP_FLAG_LAST << 1;  // GST_MAP_CUDA
 constexpr int kPitchAlignment = 64;                 // bytes
 
@@ -280,7 +280,6 @@ class StandinDevice : public Device {
   }
   void in_context(const std::function<void()> &f) override { f(); }
   int id() const override { return contexts.device_of(context_); }
-  bool is_device_memory(GstMemory *memory) const override { return gst_memory_is_type(memory, kMemoryType); }
   bool owns(GstBuffer *buffer) const override { return is_memory_of(buffer, context_); }
   bool owns(GstBufferPool *pool) const override {
     return G_TYPE_CHECK_INSTANCE_TYPE(pool, standin_pool_get_type()) &&
