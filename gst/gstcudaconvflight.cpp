@@ -53,8 +53,7 @@ void Flight::resume(bool by_source_pad) {
     task_runs_ |= by_source_pad;
   }
   pool_.follow(stopped_);
-  const auto run = [](gpointer flight) { static_cast<Flight *>(flight)->wait_for_frame(); };
-  if (!by_source_pad || start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run, this)) return;
+  if (!by_source_pad || start_task<&Flight::wait_for_frame>(GST_BASE_TRANSFORM_SRC_PAD(trans_), this)) return;
   std::lock_guard<std::mutex> guard(lock_);
   task_runs_ = false;  // frames go one by one
 }

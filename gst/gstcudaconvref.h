@@ -31,10 +31,12 @@ struct Unref {
 template <typename T>
 using Ref = std::unique_ptr<T, Unref>;
 
-// gst_pad_start_task(), after which the pad has no task where the system has no thread for it: to wait for its end
-// would take for ever.
-inline bool start_task(GstPad *pad, GstTaskFunction function, gpointer data) {
-  if (gst_pad_start_task(pad, function, data, nullptr)) return true;
+// Starts a task that calls a function of the object. The pad has none where the system has no thread for it: to wait
+// for its end would take for ever.
+template <auto kFunction, typename T>
+bool start_task(GstPad *pad, T *object) {
+  const auto run = [](gpointer data) { (static_cast<T *>(data)->*kFunction)(); };
+  if (gst_pad_start_task(pad, run, object, nullptr)) return true;
   GST_OBJECT_LOCK(pad);
   const Ref<GstTask> task(std::exchange(GST_PAD_TASK(pad), nullptr));
   GST_OBJECT_UNLOCK(pad);

@@ -44,7 +44,7 @@ gboolean HoldQueue::activate(GstPad *pad, bool active) {
   changed_.notify_all();
   if (!is_source) return TRUE;
   if (active) {
-    if (start_task(pad, run, this)) return TRUE;
+    if (start_task<&HoldQueue::loop>(pad, this)) return TRUE;
     GST_ELEMENT_ERROR(element_, RESOURCE, FAILED, ("There is no thread for the frames that wait."), (nullptr));
     return FALSE;
   }
@@ -83,7 +83,7 @@ GstFlowReturn HoldQueue::flush(Ref<GstEvent> event) {
       gst_pad_store_sticky_event(pads_.source, waits);
   }
   const gboolean done = gst_pad_push_event(pads_.source, event.release());
-  if (active) start_task(pads_.source, run, this);
+  if (active) start_task<&HoldQueue::loop>(pads_.source, this);
   return done ? GST_FLOW_OK : GST_FLOW_ERROR;
 }
 
@@ -345,10 +345,6 @@ bool HoldQueue::wait_for_first(std::unique_lock<std::mutex> &guard) {
     }
   }
   return false;
-}
-
-void HoldQueue::run(gpointer queue) {
-  static_cast<HoldQueue *>(queue)->loop();
 }
 
 void HoldQueue::loop() {

@@ -115,7 +115,6 @@ class HoldQueue {
   void count_early(const char *why);
   void report(std::optional<int64_t> time, bool ended);
 
-  static void run(gpointer queue);
   void loop();
   bool wait_for_first(std::unique_lock<std::mutex> &guard);
   template <typename Done>
