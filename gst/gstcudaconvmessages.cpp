@@ -67,14 +67,14 @@ void Messages::warn(const std::string &text, const std::string &debug) {
   add(gst_message_new_warning(GST_OBJECT(element_), error, (std::string(path) + ":\n" + debug).c_str()));
 }
 
-void Messages::warn_once(const std::string &about, const std::string &text) {
+void Messages::warn_once(std::string_view about, std::string_view text, const char *more) {
   if (text.empty()) return;
   try {
     {
       std::lock_guard<std::mutex> guard(lock_);
-      if (!passed_over_.insert(about).second) return;
+      if (!passed_over_.emplace(about).second) return;
     }
-    warn(text, "the stream goes on");
+    warn(std::string(text) + more, "the stream goes on");
   } catch (const std::bad_alloc &) {
   }
 }

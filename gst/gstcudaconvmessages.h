@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "error.h"
 
@@ -44,9 +45,9 @@ class Messages {
   void add(GstMessage *message) { g_async_queue_push(messages_, message); }
   // Adds a warning about settings. `debug`: for the log of gst-launch-1.0.
   void warn(const std::string &text, const std::string &debug);
-  // Adds a warning, unless the text is empty, once since restart() for each thing that it is about. Left out if there
-  // is no memory for it.
-  void warn_once(const std::string &about, const std::string &text);
+  // Adds a warning of `text` and `more`, unless the text is empty, once since restart() for each thing that it is
+  // about. Left out if there is no memory for it.
+  void warn_once(std::string_view about, std::string_view text, const char *more = "");
   // The thing needs no warning by warn_once() until the next restart().
   void pass_over(const std::string &about);
   // Adds a warning in a text whose numbers may change with each frame, as a slider, a controller or a region that moves

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -153,8 +152,7 @@ void HoldQueue::look_again() {
       item.regions.types = std::move(types);
     } catch (const std::exception &) {
       regions_.miss_again(&item.regions);
-      messages_.warn_once("again",
-                          std::string("all of a frame is a region, since its regions could not be found again"));
+      messages_.warn_once("again", "all of a frame is a region, since its regions could not be found again");
     }
   }
 }
@@ -302,13 +300,9 @@ bool HoldQueue::first_leaves() {
   return upstream_.is_out_of_buffers(count_waiting());
 }
 
-// `why`: for the warning, which is left out if there is no memory for it.
 void HoldQueue::count_early(const char *why) {
   counts_.add_early();
-  try {
-    messages_.warn_once(why, std::string(why) + ": frames leave early, with the regions known so far");
-  } catch (const std::bad_alloc &) {
-  }
+  messages_.warn_once(why, why, ": frames leave early, with the regions known so far");
 }
 
 // Ends the wait of the first frame where it has to leave early.
