@@ -28,22 +28,12 @@ void Path::take_caps() {
 
 // In passthrough, what downstream takes is asked again.
 void Path::forget_downstream() {
-  crop_ = Crop::Unknown;
-  strides_are_known_ = false;
+  takes_crop_ = takes_strides_ = std::nullopt;
 }
 
 // Whether the base class passes frames on.
 bool Path::passes(const StreamContext &context) const {
-  return context.passthrough() && crop_ != Crop::Copied;
-}
-
-// Reconfigures both pads too, since their buffer pools depend on passthrough.
-void Path::set_passthrough(bool passthrough) {
-  flight_.drain();
-  session_.announce_latency();
-  gst_base_transform_set_passthrough(trans_, passthrough);
-  gst_base_transform_reconfigure_src(trans_);
-  gst_base_transform_reconfigure_sink(trans_);
+  return context.passthrough() && takes_crop_ != false;
 }
 
 void Path::update_settings() {
@@ -65,9 +55,9 @@ void Path::follow_device(GstBuffer *buffer) {
 // In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
 void Path::look_at_crop(GstBuffer *buffer) {
   if (GST_PAD_NEEDS_RECONFIGURE(trans_->srcpad)) forget_downstream();
-  if (crop_ != Crop::Unknown || !context_->passthrough() || !gst_buffer_get_video_crop_meta(buffer)) return;
-  crop_ = takes_meta(trans_->srcpad, GST_VIDEO_CROP_META_API_TYPE) ? Crop::Taken : Crop::Copied;
-  GST_INFO_OBJECT(trans_, "crop rectangles are %s", crop_ == Crop::Taken ? "passed on" : "copied out");
+  if (takes_crop_ || !context_->passthrough() || !gst_buffer_get_video_crop_meta(buffer)) return;
+  takes_crop_ = takes_meta(trans_->srcpad, GST_VIDEO_CROP_META_API_TYPE);
+  GST_INFO_OBJECT(trans_, "crop rectangles are %s", *takes_crop_ ? "passed on" : "copied out");
 }
 
 // Whether downstream finds the planes of a buffer that passes. After a change to passthrough upstream still sends some
@@ -75,9 +65,8 @@ void Path::look_at_crop(GstBuffer *buffer) {
 bool Path::downstream_reads(GstBuffer *buffer) {
   if (context_->cuda_out || !gst_buffer_get_video_meta(buffer) || has_default_layout(buffer, context_->info))
     return true;
-  if (!std::exchange(strides_are_known_, true))
-    downstream_.takes_video_meta = takes_meta(trans_->srcpad, GST_VIDEO_META_API_TYPE);
-  return downstream_.takes_video_meta;
+  if (!takes_strides_) takes_strides_ = takes_meta(trans_->srcpad, GST_VIDEO_META_API_TYPE);
+  return *takes_strides_;
 }
 
 // Brings everything up to date for the frame that has come. An application can change the mode of the base class too.
@@ -91,7 +80,12 @@ void Path::prepare_for(GstBuffer *buffer) {
   update_settings();
   follow_device(buffer);
   look_at_crop(buffer);
-  if (passes(*context_) != gst_base_transform_is_passthrough(trans_)) set_passthrough(passes(*context_));
+  if (passes(*context_) == gst_base_transform_is_passthrough(trans_)) return;
+  flight_.drain();
+  session_.announce_latency();
+  gst_base_transform_set_passthrough(trans_, passes(*context_));
+  gst_base_transform_reconfigure_src(trans_);  // the buffer pools depend on passthrough
+  gst_base_transform_reconfigure_sink(trans_);
 }
 
 // ---- Frames ---------------------------------------------------------------------------------------------------------

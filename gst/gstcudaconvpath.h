@@ -6,6 +6,7 @@
 #include <gst/base/gstbasetransform.h>
 
 #include <memory>
+#include <optional>
 
 #include "gstcudaconvallocation.h"
 #include "regions/shapes.h"
@@ -39,12 +40,8 @@ class Path {
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);
 
  private:
-  // Handling of GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
-  enum class Crop { Unknown, Taken, Copied };
-
   void forget_downstream();
   bool passes(const StreamContext &context) const;
-  void set_passthrough(bool passthrough);
   void update_settings();
   void follow_device(GstBuffer *buffer);
   void look_at_crop(GstBuffer *buffer);
@@ -58,9 +55,9 @@ class Path {
   Session &session_;
   RegionFinder &regions_;
   Flight &flight_;
-  Crop crop_ = Crop::Unknown;
-  bool strides_are_known_ = false;  // in passthrough, downstream has been asked whether it takes them
-  Downstream downstream_;           // from the last ALLOCATION query
+  // What downstream takes in passthrough, once it has been asked. Crop rectangles that it does not take are copied out.
+  std::optional<bool> takes_crop_, takes_strides_;
+  Downstream downstream_;  // from the last ALLOCATION query
   // The frame at hand has these. The place is found once, not for each meta: the search goes through all metas.
   std::shared_ptr<const StreamContext> context_;
   PicturePlace place_;
