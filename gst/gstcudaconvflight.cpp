@@ -239,9 +239,9 @@ GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
 }
 
 // Has the backend filter the frame, or the one that replaces a backend that fails on it. `submitted`: the backend has
-// the frame already. `waits`: until the frame is complete. Returns GST_FLOW_OK also where fail_over() has dropped the
-// frame, whose `out` is then empty; GST_FLOW_FLUSHING where the frame has been cancelled; and GST_FLOW_ERROR, with an
-// error message posted, where it cannot be filtered.
+// the frame already. `waits`: until the frame is complete. Returns GST_FLOW_OK also where the frame is lost with its
+// device, and its `out` is then empty; GST_FLOW_FLUSHING where the frame has been cancelled; and GST_FLOW_ERROR, with
+// an error message posted, where it cannot be filtered.
 GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
   try {
     for (;; submitted = false) {
@@ -258,8 +258,14 @@ GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
       } catch (const Error &e) {
         frame.unmap();
         if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
-        if (!fail_over(frame, e)) return GST_FLOW_ERROR;
+        frame.context = session_.fail_over(*frame.context, e);
+        if (!frame.context) return GST_FLOW_ERROR;
         if (!frame.out) return GST_FLOW_OK;
+        if (!frame.can_be_filtered_again()) {  // part source, perhaps, and part result
+          GST_WARNING_OBJECT(trans_, "a frame that was filtered in place is lost with the device");
+          frame.out.reset();
+          return GST_FLOW_OK;
+        }
       }
     }
   } catch (const std::exception &e) {
@@ -267,19 +273,6 @@ GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
     post_error(GST_ELEMENT_CAST(trans_), e);
   }
   return GST_FLOW_ERROR;
-}
-
-// Replaces the backend of a frame on which it failed. Returns false, with an error message posted, where nothing may
-// replace it. A frame that was filtered in place in CUDA memory may be part source and part result: it is dropped, and
-// its `out` is then empty.
-bool Flight::fail_over(Frame &frame, const Error &e) {
-  frame.context = session_.fail_over(*frame.context, e);
-  if (!frame.context) return false;
-  if (frame.out && !frame.can_be_filtered_again()) {
-    GST_WARNING_OBJECT(trans_, "a frame that was filtered in place is lost with the device");
-    frame.out.reset();
-  }
-  return true;
 }
 
 // Waits until the device no longer uses a frame that is to be dropped.

@@ -98,7 +98,6 @@ class Flight {
   bool land_first();
   void wait_for_frame();
   GstFlowReturn filter(Frame &frame, bool submitted, bool waits);
-  bool fail_over(Frame &frame, const Error &e);
   void abandon(Frame &frame);
   void note_flow(GstFlowReturn flow);
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
