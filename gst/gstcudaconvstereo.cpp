@@ -29,9 +29,6 @@ Packing packing_of(const GstVideoInfo &info) {
           "checkerboard is not supported, because the neighbours of each pixel belong to the other view; use "
           "side-by-side or top-bottom");
       break;
-    case GST_VIDEO_MULTIVIEW_MODE_SEPARATED:
-      refuse("separated is not supported");
-      break;
     default:
       break;
   }

@@ -14,13 +14,11 @@ namespace cudaconv::gst {
 
 namespace {
 
-// The layout of a picture of these caps. `as_progressive`: without the rows that only interlaced frames have, see
-// loses_rows_in_cuda_memory().
+// The layout of a picture of these caps, which the pads take only of formats that have one. `as_progressive`: without
+// the rows that only interlaced frames have, see loses_rows_in_cuda_memory().
 FrameLayout layout_of(const GstVideoInfo &picture, const Settings &settings, bool interlaced, bool as_progressive) {
   FrameLayout layout;
-  if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
-    throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&picture) +
-                                         " is not supported; convert it with videoconvert");
+  describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color);
   for (PlaneLayout &plane : layout.plane)
     if (as_progressive)
       plane.height = std::min(plane.height, GST_VIDEO_SUB_SCALE(plane.sub_y, GST_VIDEO_INFO_HEIGHT(&picture)));
@@ -39,8 +37,6 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
       roi(wanted.roi, frame_size(video_info),
           GST_VIDEO_INFO_IS_INTERLACED(&video_info) || packing_of(video_info) >= Packing::Rows) {
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
-  if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
-    throw Error(Error::Kind::Format, "interlace-mode=fields is not supported; use interlace-mode=alternate");
   const Packing packing = packing_of(info);
   const FilterSettings filter = settings.complete();
   settings.check_feather();

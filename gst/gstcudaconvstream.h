@@ -52,7 +52,7 @@ struct StreamContext {
   Method method;                          // the one that the backend uses for the first pass
   std::shared_ptr<RoiStrength> strength;  // by roi-scale; nullptr: strength is as set
 
-  // Throws Error where the format is not supported, or the settings cannot be carried out.
+  // Throws Error where the settings cannot be carried out, or views cannot be filtered apart.
   StreamContext(const GstVideoInfo &video_info, bool from_cuda, bool to_cuda, std::shared_ptr<Engine> filters_with,
                 const Settings &wanted);
 
@@ -67,8 +67,7 @@ struct StreamContext {
   // streaming thread alone. Throws Error{Cancelled} when `cancelled` becomes true.
   std::vector<PlannedView> plan_regions(GstBuffer *buffer, const RoiList &found,
                                         const std::atomic<bool> &cancelled) const;
-  bool is_identity() const { return settings.filter.mask == Mask::Identity; }
-  bool passthrough() const { return is_identity() && cuda_in == cuda_out; }
+  bool passthrough() const { return settings.filter.mask == Mask::Identity && cuda_in == cuda_out; }
   // Whether frames are filtered in place, if their buffers allow it.
   bool suits_in_place() const { return (settings.roi.meta || !settings.roi.rectangles.empty()) && cuda_in == cuda_out; }
 
