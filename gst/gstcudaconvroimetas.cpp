@@ -21,13 +21,11 @@ constexpr char kDetection[] = "analytics-detection", kLabels[] = "labels", kRepe
 
 // Escapes control characters, and all but ASCII in a text that is not UTF-8.
 std::string printable(const std::string &text) {
-  const bool readable = g_utf8_validate(text.c_str(), -1, nullptr);
-  std::string result;
-  for (const char c : text) {
-    g_autofree gchar *escaped = g_strescape(std::string(1, c).c_str(), "\"\\");
-    result += g_ascii_iscntrl(c) || (!readable && (c & 0x80)) ? escaped : std::string(1, c);
-  }
-  return result;
+  std::string as_it_is = "\"\\";
+  if (g_utf8_validate(text.c_str(), -1, nullptr))
+    for (int c = 0x80; c <= 0xff; c++) as_it_is += static_cast<char>(c);
+  g_autofree gchar *escaped = g_strescape(text.c_str(), as_it_is.c_str());
+  return escaped;
 }
 
 Labels labels_of(const Detected &found) {
