@@ -393,11 +393,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS(klass);
 
   init_debug();
-  object_class->finalize = [](GObject *object) {
-    delete GST_CUDA_CONV(object)->priv;
-    G_OBJECT_CLASS(parent_class)->finalize(object);
-  };
-  set_property_functions<GstCudaConv>(object_class);
+  set_object_functions<GstCudaConv>(object_class);
   gst_cuda_conv_install_properties(object_class);
 
   /**

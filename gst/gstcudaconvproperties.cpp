@@ -97,11 +97,6 @@ constexpr Property<Configuration> kProperties[] = {
                                  kAnimated, 1, 1000),
     enumeration<kBorderNames, FILTER(border)>("border", "Border",
                                               "Border mode: the samples that the mask reads outside the frame"),
-    /**
-     * GstCudaConv:border-color:
-     *
-     * Full-range RGB, converted to the frame's colour matrix, range and depth.
-     */
     property<Configuration, &Configuration::settings, &Settings::border_color>(
         "border-color", "Border colour",
         "Colour outside the frame for border=constant (0xAARRGGBB), converted to the frame's colour space and range. "

@@ -221,11 +221,15 @@ class PropertyValues {
   std::atomic<guint> serial_{0};
 };
 
-// Sets the functions of a class of `Object`s for its properties. Their `priv` has the PropertyValues `properties`,
-// stats() makes the value of "stats", transfer full, and take_properties() is called when values have been published.
-// The class has no subclasses.
+// Sets the functions of a class of `Object`s for its properties, and the one that deletes their `priv`. That has the
+// PropertyValues `properties`, stats() makes the value of "stats", transfer full, and take_properties() is called when
+// values have been published. The class has no subclasses.
 template <typename Object>
-void set_property_functions(GObjectClass *klass) {
+void set_object_functions(GObjectClass *klass) {
+  klass->finalize = [](GObject *object) {
+    delete reinterpret_cast<Object *>(object)->priv;
+    G_OBJECT_CLASS(g_type_class_peek_parent(G_OBJECT_GET_CLASS(object)))->finalize(object);
+  };
   klass->set_property = [](GObject *object, guint id, const GValue *value, GParamSpec *) {
     guarded(object, [&] { reinterpret_cast<Object *>(object)->priv->properties.set(id, value); });
   };

@@ -212,11 +212,7 @@ static void gst_roi_hold_class_init(GstRoiHoldClass *klass) {
   GObjectClass *object_class = G_OBJECT_CLASS(klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
   init_debug();
-  object_class->finalize = [](GObject *object) {
-    delete GST_ROI_HOLD(object)->priv;
-    G_OBJECT_CLASS(parent_class)->finalize(object);
-  };
-  set_property_functions<GstRoiHold>(object_class);
+  set_object_functions<GstRoiHold>(object_class);
   /**
    * GstRoiHold:stats:
    *
