@@ -157,8 +157,8 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
     for (int p = 0; p < layout.planes; p++)
       for (int other = 0; other < layout.planes; other++) {
         if (layout.plane[p].memory_plane == layout.plane[other].memory_plane) continue;
-        if (layout.interlaced) check_last_row(layout.plane[p], layout.plane[other]);
-        if (access == GST_MAP_READWRITE) check_apart(layout.plane[p], layout.plane[other]);
+        const bool in_place = access == GST_MAP_READWRITE;
+        if (in_place || layout.interlaced) check_apart(layout.plane[p], layout.plane[other], !in_place);
       }
   } catch (...) {
     gst_video_frame_unmap(&frame_);
@@ -261,30 +261,19 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
                         " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
 }
 
-// Throws FrameError where the last row of a subsampled plane overlaps a row of `other`: a GstVideoMeta may lack the row
-// that only interlaced frames have.
-void MappedFrame::check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const {
-  if (plane.sub_y == 0) return;
-  const PlaneView &view = view_.plane[plane.memory_plane];
-  const gssize bytes = row_bytes(plane), other_bytes = row_bytes(other),
-               pitch = std::abs(view_.plane[other.memory_plane].pitch);
-  // Where the row begins in `other`, and the first row there that ends behind that.
-  const gssize begin = reinterpret_cast<intptr_t>(view.data) + view.pitch * (plane.height - 1) - lowest_row(other);
-  const gssize row = begin < other_bytes ? 0 : (begin - other_bytes) / pitch + 1;
-  if (row < other.height && row * pitch < begin + bytes)
-    refuse(access_, "has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
-                        std::to_string(plane.memory_plane) + ", which has " + std::to_string(plane.height) +
-                        " rows in an interlaced frame of " + text_of(frame_.info));
-}
-
-// Throws FrameError where `other` begins among the rows of the plane: the results of the one would be input of the
-// other.
-void MappedFrame::check_apart(const PlaneLayout &plane, const PlaneLayout &other) const {
-  const gssize rows = std::abs(view_.plane[plane.memory_plane].pitch * (plane.height - 1)) + row_bytes(plane),
-               at = lowest_row(other) - lowest_row(plane);
-  if (at >= 0 && at < rows)
-    refuse(access_, "has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
-                        std::to_string(plane.memory_plane));
+// Throws FrameError where `other` begins among the rows of the plane: a GstVideoMeta may lack the row that only
+// interlaced frames have, and in place the results of the one would be input of the other. `beside`: rows of both may
+// alternate.
+void MappedFrame::check_apart(const PlaneLayout &plane, const PlaneLayout &other, bool beside) const {
+  const gssize bytes = row_bytes(plane), pitch = std::abs(view_.plane[plane.memory_plane].pitch),
+               at = lowest_row(other) - lowest_row(plane), column = at % pitch;
+  if (at < 0 || at >= pitch * (plane.height - 1) + bytes) return;
+  const bool alternates = column >= bytes && column + static_cast<gssize>(row_bytes(other)) <= pitch &&
+                          std::abs(view_.plane[other.memory_plane].pitch) == pitch;
+  if (beside && alternates) return;
+  refuse(access_, "has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
+                      std::to_string(plane.memory_plane) + ", which has " + std::to_string(plane.height) + " rows in " +
+                      (beside ? "an interlaced" : "a") + " frame of " + text_of(frame_.info));
 }
 
 // The address of the row that is the lowest in memory: with a negative stride the last one. A number, since it may lie

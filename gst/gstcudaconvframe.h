@@ -63,11 +63,9 @@ class MappedFrame {
 
  private:
   void map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags);
-  bool is_of(const GstMemory *memory) const;
   void place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place);
   void check_plane(const PlaneLayout &plane) const;
-  void check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const;
-  void check_apart(const PlaneLayout &plane, const PlaneLayout &other) const;
+  void check_apart(const PlaneLayout &plane, const PlaneLayout &other, bool beside) const;
   intptr_t lowest_row(const PlaneLayout &plane) const;
   [[noreturn]] static void refuse(GstMapFlags access, const std::string &why);
 

@@ -157,7 +157,7 @@ GST_START_TEST(chroma_of_fields_must_not_reach_into_other_planes) {
   gst_buffer_add_video_meta_full(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 32, 22, 2, offset, stride);
   fail_unless_equals_int(h.push(in.get()), GST_FLOW_ERROR);
   assert_same_text(h.take_one(GST_MESSAGE_ERROR).text,
-                   "An input buffer has a GstVideoMeta that begins plane 0 within plane 1, which has 12 rows in an "
+                   "An input buffer has a GstVideoMeta that begins plane 1 within plane 0, which has 22 rows in an "
                    "interlaced frame of 32x22 NV12.");
 }
 GST_END_TEST;
