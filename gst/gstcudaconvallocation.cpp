@@ -57,12 +57,6 @@ void set_allocator(GstQuery *query, GstAllocator *allocator) {
   }
 }
 
-Ref<GstAllocator> offered_allocator(GstQuery *query) {
-  GstAllocator *allocator = nullptr;
-  if (gst_query_get_n_allocation_params(query) > 0) gst_query_parse_nth_allocation_param(query, 0, &allocator, nullptr);
-  return Ref<GstAllocator>(allocator);
-}
-
 Ref<GstAllocator> allocator_of(GstBufferPool *pool) {
   const Ref<GstStructure> config(gst_buffer_pool_get_config(pool));
   GstAllocator *allocator = nullptr;
@@ -147,7 +141,9 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   Count count;
   if (proposed) gst_query_parse_nth_allocation_pool(query, 0, &first, &size, &count.min, &count.max);
   Ref<GstBufferPool> pool(first);
-  Ref<GstAllocator> offered = offered_allocator(query);
+  GstAllocator *named = nullptr;
+  if (gst_query_get_n_allocation_params(query) > 0) gst_query_parse_nth_allocation_param(query, 0, &named, nullptr);
+  Ref<GstAllocator> offered(named);
   const Downstream downstream = {gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr) != FALSE,
                                  has_memory(offered.get(), pool.get()), count.min};
   size = std::max<guint>(size, GST_VIDEO_INFO_SIZE(&info));

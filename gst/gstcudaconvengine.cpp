@@ -52,11 +52,9 @@ bool EngineChoice::open() {
   if (!engine && wanted->backend == BackendChoice::Auto)
     GST_ELEMENT_INFO(element_, RESOURCE, NOT_FOUND, ("Frames are filtered on the CPU: %s", why.c_str()),
                      ("Frames are filtered on the CPU: %s", why.c_str()));  // gst-launch-1.0 shows only this
-  if (engine)
-    GST_INFO_OBJECT(element_, "filters on CUDA device %d", engine->device->id());
-  else
-    GST_INFO_OBJECT(element_, "filters on the CPU");
   const std::shared_ptr<Device> device = engine ? engine->device : nullptr;
+  GST_INFO_OBJECT(element_, "filters on %s",
+                  device ? ("CUDA device " + std::to_string(device->id())).c_str() : "the CPU");
   set(device, std::move(engine));
   std::lock_guard<std::mutex> guard(lock_);
   wanted_ = wanted;
@@ -104,11 +102,6 @@ bool EngineChoice::fail(const Error &e) {
   guard.unlock();
   if (!replaces && !again) post_error(element_, e);
   return replaces;
-}
-
-std::shared_ptr<Engine> EngineChoice::for_frames(const GstVideoInfo &info) const {
-  std::shared_ptr<Engine> chosen = engine();
-  return chosen ? chosen : cpu(info);
 }
 
 std::shared_ptr<Engine> EngineChoice::cpu(const GstVideoInfo &info) const {

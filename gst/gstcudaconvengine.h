@@ -47,14 +47,12 @@ class EngineChoice {
   std::shared_ptr<Device> device_of(GstBuffer *buffer);
   // Changes over to another device, and to its engine; nullptr: the CPU filters.
   void set(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine);
-  // The engine for frames of this size.
-  std::shared_ptr<Engine> for_frames(const GstVideoInfo &info) const;
 
   // Any thread may call the functions from here on.
   // Notes that the device has failed: the next open() tries it again. Returns whether the CPU may replace it; posts the
   // first error where not.
   bool fail(const Error &e);
-  std::shared_ptr<Engine> cpu(const GstVideoInfo &info) const;
+  std::shared_ptr<Engine> cpu(const GstVideoInfo &info) const;  // for frames of this size
   std::shared_ptr<Device> device() const;  // of the engine, or of the CUDA memory that the CPU's results go to
   std::shared_ptr<Engine> engine() const;  // nullptr: the CPU filters
   guint frames_in_flight() const { return frames_in_flight_; }  // the property, at open(); 0: automatic

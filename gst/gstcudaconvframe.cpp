@@ -7,7 +7,6 @@
 #include <cstring>
 #include <iterator>
 #include <new>
-#include <string>
 
 #include "error.h"
 #include "gstcudaconvformat.h"
@@ -191,7 +190,9 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, G
   } else {
     mapped = map_planes(&frame_, info, buffer, flags);
   }
-  if (on_device && !(mapped && is_of(on_device))) {
+  // GStreamer copies memory that it cannot map, also to system memory.
+  const auto is_copy = [&](const GstMapInfo &map) { return map.memory && map.memory != on_device; };
+  if (on_device && (!mapped || std::any_of(std::begin(frame_.map), std::end(frame_.map), is_copy))) {
     if (mapped) gst_video_frame_unmap(&frame_);
     throw Error(Error::Kind::Device, "gst_video_frame_map failed on CUDA memory");
   }
@@ -199,12 +200,6 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, G
     refuse(access_, "of " + std::to_string(gst_buffer_get_size(buffer)) + " bytes in " +
                         std::to_string(gst_buffer_n_memory(buffer)) +
                         " pieces of memory could not be mapped as a frame of " + text_of(info));
-}
-
-// Whether all planes are mapped in this memory. GStreamer copies memory that it cannot map, also to system memory.
-bool MappedFrame::is_of(const GstMemory *memory) const {
-  return std::all_of(std::begin(frame_.map), std::end(frame_.map),
-                     [&](const GstMapInfo &map) { return !map.memory || map.memory == memory; });
 }
 
 FrameView MappedFrame::view_from(int x, int y) const {

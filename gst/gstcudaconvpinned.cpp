@@ -2,7 +2,6 @@
 #include "gstcudaconvpinned.h"
 
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <new>
 
@@ -67,16 +66,15 @@ void pin(GstMemory *memory, const std::shared_ptr<Device> &device, Mark *mark) {
 
 // ---- The allocator --------------------------------------------------------------------------------------------------
 
-struct GstCudaConvPinnedAllocator {
+G_DECLARE_FINAL_TYPE(GstCudaConvPinnedAllocator, gst_cuda_conv_pinned_allocator, GST, CUDA_CONV_PINNED_ALLOCATOR,
+                     GstAllocator)
+struct _GstCudaConvPinnedAllocator {
   GstAllocator parent;
   std::shared_ptr<Device> *device;
 };
-struct GstCudaConvPinnedAllocatorClass {
-  GstAllocatorClass parent_class;
-};
 
 GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *params) {
-  const std::shared_ptr<Device> &device = *reinterpret_cast<GstCudaConvPinnedAllocator *>(allocator)->device;
+  const std::shared_ptr<Device> &device = *GST_CUDA_CONV_PINNED_ALLOCATOR(allocator)->device;
   const gsize bytes = size + params->prefix + params->padding;
   void *data = nullptr;
   // No exception may reach GStreamer, which calls this.
@@ -97,7 +95,7 @@ void gst_cuda_conv_pinned_allocator_class_init(GstCudaConvPinnedAllocatorClass *
   GST_ALLOCATOR_CLASS(klass)->alloc = allocate;
   // It needs no free(): gst_memory_new_wrapped() makes memory of the system allocator.
   G_OBJECT_CLASS(klass)->finalize = [](GObject *object) {
-    delete reinterpret_cast<GstCudaConvPinnedAllocator *>(object)->device;
+    delete GST_CUDA_CONV_PINNED_ALLOCATOR(object)->device;
     G_OBJECT_CLASS(gst_cuda_conv_pinned_allocator_parent_class)->finalize(object);
   };
 }
@@ -107,15 +105,14 @@ void gst_cuda_conv_pinned_allocator_init(GstCudaConvPinnedAllocator *) {}
 }  // namespace
 
 GstAllocator *new_pinned_allocator(std::shared_ptr<Device> device) {
-  auto *allocator =
-      static_cast<GstCudaConvPinnedAllocator *>(g_object_new(gst_cuda_conv_pinned_allocator_get_type(), nullptr));
+  auto *allocator = GST_CUDA_CONV_PINNED_ALLOCATOR(g_object_new(gst_cuda_conv_pinned_allocator_get_type(), nullptr));
   gst_object_ref_sink(allocator);
   allocator->device = new std::shared_ptr<Device>(std::move(device));
   return GST_ALLOCATOR_CAST(allocator);
 }
 
 bool is_pinned_allocator(GstAllocator *allocator) {
-  return G_TYPE_CHECK_INSTANCE_TYPE(allocator, gst_cuda_conv_pinned_allocator_get_type());
+  return GST_IS_CUDA_CONV_PINNED_ALLOCATOR(allocator);
 }
 
 bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
-#include <string>
 
 #include "gstcudaconvanalytics.h"
 #include "plan/maskparser.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gstcudaconvmessages.h"
 #include "gstcudaconvsegment.h"
 
 namespace cudaconv::gst {
@@ -109,7 +108,7 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
   const std::shared_ptr<const StreamContext> previous = context();
   const bool rejected = previous && published->serial == tried_serial_;  // already tried and warned of
   try {
-    const std::shared_ptr<Engine> engine = engines_.for_frames(info);
+    const std::shared_ptr<Engine> chosen = engines_.engine(), engine = chosen ? chosen : engines_.cpu(info);
     std::shared_ptr<const StreamContext> context;
     try {
       context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, settings);

@@ -21,7 +21,7 @@ void HoldQueue::start() {
   metas_.start();
   counts_ = {};
   messages_.restart();
-  upstream_.start();
+  upstream_.set_latency(GST_CLOCK_TIME_NONE);
 }
 
 void HoldQueue::stop() {

@@ -27,8 +27,6 @@ class UpstreamWatch {
  public:
   explicit UpstreamWatch(GstElement *element) : element_(element) {}
 
-  // To be called when the element starts.
-  void start() { latency_ = GST_CLOCK_TIME_NONE; }
   // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live. Any thread may call.
   void set_latency(GstClockTime latency) { latency_ = latency; }
 
