@@ -113,24 +113,18 @@ bool map_planes(GstVideoFrame *frame, const GstVideoInfo &info, GstBuffer *buffe
   return false;
 }
 
-// Bytes from one pixel to the next, and how many pixels of the frame that is, as log2: of the plane's component that is
-// subsampled most.
+// Bytes from one pixel to the next, and how many pixels of the frame that is, as log2: of the plane's last component,
+// since luma comes before chroma, which may be subsampled.
 struct PixelStep {
-  gsize bytes = 0;
-  guint sub_x = 0, sub_y = 0;
+  gsize bytes;
+  guint sub_x, sub_y;
 };
 
 PixelStep step_of(const GstVideoFormatInfo *finfo, guint plane) {
-  PixelStep step;
-  for (guint c = 0; c < GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo); c++) {
-    if (GST_VIDEO_FORMAT_INFO_PLANE(finfo, c) != plane ||
-        (step.bytes && GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c) <= step.sub_x))
-      continue;
-    step.bytes = GST_VIDEO_FORMAT_INFO_PSTRIDE(finfo, c);
-    step.sub_x = GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c);
-    step.sub_y = GST_VIDEO_FORMAT_INFO_H_SUB(finfo, c);
-  }
-  return step;
+  guint c = GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo) - 1;
+  while (GST_VIDEO_FORMAT_INFO_PLANE(finfo, c) != plane) c--;
+  return {static_cast<gsize>(GST_VIDEO_FORMAT_INFO_PSTRIDE(finfo, c)), GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c),
+          GST_VIDEO_FORMAT_INFO_H_SUB(finfo, c)};
 }
 
 }  // namespace
