@@ -147,32 +147,26 @@ bool is_member(Mtd group, Mtd mtd) {
 
 #endif
 
-// The labels that an mtd has itself: its type, its tag, the classes that are related to it, the tags of its groups.
-Labels own_labels(Mtd mtd) {
-  Labels labels;
+// Adds the labels that an mtd has itself: its type, its tag, the classes that are related to it, the tags of its
+// groups.
+void add_own_labels(Mtd mtd, Labels *labels) {
   if (gst_analytics_mtd_get_mtd_type(&mtd) == gst_analytics_od_mtd_get_mtd_type())
-    add_label(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)), &labels);
-  add_tag(mtd, &labels);
+    add_label(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)), labels);
+  add_tag(mtd, labels);
   for_each_related(mtd, gst_analytics_cls_mtd_get_mtd_type(), [&](Mtd classes) {
-    add_classes(classes, &labels);
-    add_tag(classes, &labels);
+    add_classes(classes, labels);
+    add_tag(classes, labels);
   });
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
   for_each(mtd.meta, gst_analytics_group_mtd_get_mtd_type(), [&](Mtd group) {
-    if (is_member(group, mtd)) add_tag(group, &labels);
+    if (is_member(group, mtd)) add_tag(group, labels);
   });
 #endif
-  return labels;
 }
 
-// The labels of the detections that are related to an mtd.
-[[maybe_unused]] Labels detected_labels(Mtd mtd) {
-  Labels labels;
-  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd detection) {
-    const Labels theirs = own_labels(detection);
-    labels.insert(labels.end(), theirs.begin(), theirs.end());
-  });
-  return labels;
+// Adds the labels of the detections that are related to an mtd.
+[[maybe_unused]] void add_detected_labels(Mtd mtd, Labels *labels) {
+  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd detection) { add_own_labels(detection, labels); });
 }
 
 // The id that a tracker has given to a detection; 0 where there is none.
@@ -228,9 +222,9 @@ void add_keypoints(Mtd group, const WantedLabels &wanted, RoiList *list, std::st
     bottom = std::max(bottom, y);
   }
   if (left > right) return;  // a group of others
-  Labels labels = own_labels(group);
-  const Labels detected = detected_labels(group);
-  labels.insert(labels.end(), detected.begin(), detected.end());
+  Labels labels;
+  add_own_labels(group, &labels);
+  add_detected_labels(group, &labels);
   if (!wanted.take(labels)) return;
   if (left == right && top == bottom)
     return filter_whole("frames come with keypoints that are all at one place, and are filtered whole", list, trouble);
@@ -327,7 +321,8 @@ bool add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *lis
   const Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
   if (!mask || !width || !height) return false;
   const Region box = {x, y, limited(width), limited(height)};
-  const Labels detected = detected_labels(segmentation);
+  Labels detected;
+  add_detected_labels(segmentation, &detected);
   const GstVideoMeta *meta = gst_buffer_get_video_meta(mask.get());
   if (meta && has_stride_of_pool(mask.get(), *meta)) {
     if (!detected.empty() && !wanted.take(detected)) return true;
@@ -374,7 +369,8 @@ void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *
   }
   if (type == gst_analytics_od_mtd_get_mtd_type()) {
     Region region;
-    const Labels labels = own_labels(mtd);
+    Labels labels;
+    add_own_labels(mtd, &labels);
     if (!replaced.count(mtd.id) && locate(mtd, &region) && wanted.take(labels))
       list->add(region, labels, tracked_id(mtd));
     return;
