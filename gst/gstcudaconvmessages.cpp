@@ -68,20 +68,14 @@ void Messages::warn(const std::string &text, const std::string &debug) {
 }
 
 void Messages::warn_once(std::string_view about, std::string_view text, const char *more) {
-  if (text.empty()) return;
   try {
     {
       std::lock_guard<std::mutex> guard(lock_);
-      if (!passed_over_.emplace(about).second) return;
+      if (!passed_over_.emplace(about).second || text.empty()) return;
     }
     warn(std::string(text) + more, "the stream goes on");
   } catch (const std::bad_alloc &) {
   }
-}
-
-void Messages::pass_over(const std::string &about) {
-  std::lock_guard<std::mutex> guard(lock_);
-  passed_over_.insert(about);
 }
 
 void Messages::warn_of_numbers(const std::string &about, const std::string &text, const char *debug, bool repeats) {

@@ -45,11 +45,9 @@ class Messages {
   void add(GstMessage *message) { g_async_queue_push(messages_, message); }
   // Adds a warning about settings. `debug`: for the log of gst-launch-1.0.
   void warn(const std::string &text, const std::string &debug);
-  // Adds a warning of `text` and `more`, unless the text is empty, once since restart() for each thing that it is
-  // about. Left out if there is no memory for it.
+  // Adds a warning of `text` and `more`, once since restart() for each thing that it is about. Left out if there is no
+  // memory for it. An empty text: the thing needs no warning until the next restart().
   void warn_once(std::string_view about, std::string_view text, const char *more = "");
-  // The thing needs no warning by warn_once() until the next restart().
-  void pass_over(const std::string &about);
   // Adds a warning in a text whose numbers may change with each frame, as a slider, a controller or a region that moves
   // makes them: at most once a second where only the numbers of `about` change, and not twice with the same text unless
   // it `repeats`. The log has the others.

@@ -227,7 +227,7 @@ RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, Ro
   };
   const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
   RoiList list = select(buffer, {wants, count}, &trouble);
-  messages_.warn_once("metas", trouble);
+  if (!trouble.empty()) messages_.warn_once("metas", trouble);
   return list;
 }
 

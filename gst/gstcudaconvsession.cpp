@@ -86,13 +86,8 @@ bool Session::install(std::shared_ptr<const StreamContext> context, guint serial
 // the start are not named. With mask=identity there is no warning, since the next mask may use them.
 void Session::warn_of_unused(const Settings &settings) {
   if (settings.filter.mask == Mask::Identity) return;
-  for (const std::string &property : properties_that_are_set(settings)) {
-    const std::string why = why_without_effect(property, settings);
-    if (why.empty())
-      messages_.pass_over(property);
-    else
-      messages_.warn_once(property, why);
-  }
+  for (const std::string &property : properties_that_are_set(settings))
+    messages_.warn_once(property, why_without_effect(property, settings));
 }
 
 // Warns of settings that cannot be carried out.
