@@ -143,7 +143,9 @@ void FrameCounts::restart_position() {
 }
 
 void FrameCounts::note_push(GstBuffer *buffer) {
-  if (GST_BUFFER_PTS_IS_VALID(buffer)) position_ = end_time(buffer);
+  if (GST_BUFFER_PTS_IS_VALID(buffer))
+    position_ =
+        add_times(GST_BUFFER_PTS(buffer), GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : 0);
   pushed_++;
 }
 

@@ -61,14 +61,12 @@ RoiList RegionFinder::find(const StreamContext &context, GstBuffer *buffer, cons
 std::vector<PlannedView> RegionFinder::plan(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
                                             const std::atomic<bool> &cancelled) {
   std::vector<PlannedView> planned = context.plan_regions(buffer, find(context, buffer, segment), cancelled);
+  const auto warn = [this](const std::string &text) {
+    if (!text.empty()) messages_.warn_of_numbers(text, text, "the stream goes on", false);
+  };
   warn(context.roi.complaint());  // not at the caps: others may come before a frame
   if (context.strength) warn(context.strength->complaint());
   return planned;
-}
-
-// Warns of regions, or of their strengths.
-void RegionFinder::warn(const std::string &text) {
-  if (!text.empty()) messages_.warn_of_numbers(text, text, "the stream goes on", false);
 }
 
 RoiCounts RegionFinder::counts() const {

@@ -37,7 +37,6 @@ class RegionFinder {
 
  private:
   RoiList find(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment);
-  void warn(const std::string &text);
 
   Messages &messages_;
   RoiMetaReader metas_;

@@ -15,7 +15,7 @@
 namespace cudaconv::gst {
 
 void Path::stop() {
-  forget_downstream();
+  takes_crop_ = takes_strides_ = std::nullopt;
   context_ = nullptr;
 }
 
@@ -24,11 +24,6 @@ void Path::stop() {
 void Path::take_caps() {
   context_ = session_.context();
   gst_base_transform_set_passthrough(trans_, passes(*context_));
-}
-
-// In passthrough, what downstream takes is asked again.
-void Path::forget_downstream() {
-  takes_crop_ = takes_strides_ = std::nullopt;
 }
 
 // Whether the base class passes frames on.
@@ -40,7 +35,7 @@ void Path::update_settings() {
   const std::shared_ptr<const StreamContext> before = context_;
   if (!session_.update()) return;
   context_ = session_.context();
-  if (context_->passthrough() != before->passthrough()) forget_downstream();
+  if (context_->passthrough() != before->passthrough()) takes_crop_ = takes_strides_ = std::nullopt;
   session_.announce_latency();
   if (context_->settings.roi.meta != before->settings.roi.meta) gst_base_transform_reconfigure_sink(trans_);
 }
@@ -54,7 +49,7 @@ void Path::follow_device(GstBuffer *buffer) {
 
 // In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
 void Path::look_at_crop(GstBuffer *buffer) {
-  if (GST_PAD_NEEDS_RECONFIGURE(trans_->srcpad)) forget_downstream();
+  if (GST_PAD_NEEDS_RECONFIGURE(trans_->srcpad)) takes_crop_ = takes_strides_ = std::nullopt;
   if (takes_crop_ || !context_->passthrough() || !gst_buffer_get_video_crop_meta(buffer)) return;
   takes_crop_ = takes_meta(trans_->srcpad, GST_VIDEO_CROP_META_API_TYPE);
   GST_INFO_OBJECT(trans_, "crop rectangles are %s", *takes_crop_ ? "passed on" : "copied out");

@@ -40,7 +40,6 @@ class Path {
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);
 
  private:
-  void forget_downstream();
   bool passes(const StreamContext &context) const;
   void update_settings();
   void follow_device(GstBuffer *buffer);
@@ -55,7 +54,8 @@ class Path {
   Session &session_;
   RegionFinder &regions_;
   Flight &flight_;
-  // What downstream takes in passthrough, once it has been asked. Crop rectangles that it does not take are copied out.
+  // What downstream takes in passthrough; nullopt: it is to be asked. Crop rectangles that it does not take are copied
+  // out.
   std::optional<bool> takes_crop_, takes_strides_;
   Downstream downstream_;  // from the last ALLOCATION query
   // The frame at hand has these. The place is found once, not for each meta: the search goes through all metas.

@@ -63,11 +63,6 @@ GstClockTime add_times(GstClockTime a, GstClockTime b) {
   return fits ? sum : std::max<GstClockTime>(a, G_MAXINT64);
 }
 
-GstClockTime end_time(GstBuffer *buffer) {
-  const GstClockTime time = GST_BUFFER_PTS(buffer);
-  return GST_BUFFER_DURATION_IS_VALID(buffer) ? add_times(time, GST_BUFFER_DURATION(buffer)) : time;
-}
-
 GstClockTime buffer_duration(const GstVideoInfo &info) {
   if (info.fps_n < 1 || info.fps_d < 1) return 0;
   return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{has_fields(info) ? 2 : 1} * info.fps_n);

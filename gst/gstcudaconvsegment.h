@@ -32,8 +32,6 @@ StreamTime stream_time_of(GstBuffer *buffer, const GstSegment &segment, GstClock
 GstClockTime buffer_duration(const GstVideoInfo &info);
 // The sum of two times. Where it would be beyond 292 years: 292 years, or `a` where that is later.
 GstClockTime add_times(GstClockTime a, GstClockTime b);
-// The timestamp of a buffer, which has one, plus its duration.
-GstClockTime end_time(GstBuffer *buffer);
 // A time multiplied by a factor; what is too long becomes the longest.
 guint64 scaled(guint64 time, double by);
 

@@ -213,10 +213,6 @@ GstClockTime Session::longest_wait() const {
   return frames > 1 ? gst_util_uint64_scale(buffer_duration(context->info), frames, 1) : 0;
 }
 
-void Session::announce_latency() const {
-  messages_.announce_latency(longest_wait());
-}
-
 AllocationNeeds Session::allocation_needs() const {
   const bool regions = properties_.published()->settings.roi.meta;
   const std::shared_ptr<const StreamContext> context = this->context();

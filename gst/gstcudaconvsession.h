@@ -58,7 +58,7 @@ class Session {
   // Nanoseconds that frames may wait in the element while downstream blocks, before upstream has to wait.
   GstClockTime longest_wait() const;
   // Leaves a message if that has changed.
-  void announce_latency() const;
+  void announce_latency() const { messages_.announce_latency(longest_wait()); }
   // The argument `needs` for propose_allocation() and decide_allocation().
   AllocationNeeds allocation_needs() const;
 
