@@ -14,11 +14,13 @@ namespace cudaconv::gst {
 
 namespace {
 
-// The layout of a picture of these caps, which the pads take only of formats that have one. `as_progressive`: without
-// the rows that only interlaced frames have, see loses_rows_in_cuda_memory().
+// The layout of a picture of these caps. `as_progressive`: without the rows that only interlaced frames have, see
+// loses_rows_in_cuda_memory().
 FrameLayout layout_of(const GstVideoInfo &picture, const Settings &settings, bool interlaced, bool as_progressive) {
   FrameLayout layout;
-  describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color);
+  if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
+    throw Error(Error::Kind::Format,
+                std::string(GST_VIDEO_INFO_NAME(&picture)) + " is not supported");  // nor by the pads
   for (PlaneLayout &plane : layout.plane)
     if (as_progressive)
       plane.height = std::min(plane.height, GST_VIDEO_SUB_SCALE(plane.sub_y, GST_VIDEO_INFO_HEIGHT(&picture)));
