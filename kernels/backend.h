@@ -17,6 +17,7 @@
 #include "export.h"
 #include "imageview.h"
 #include "plan/plan.h"
+#include "plan/regions.h"
 
 namespace cudaconv {
 

@@ -9,6 +9,7 @@
 #include "filter.h"
 #include "plan/maskparser.h"
 #include "plan/polygon.h"
+#include "plan/regions.h"
 #include "regions/shapes.h"
 #include "regions/types.h"
 

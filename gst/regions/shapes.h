@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "filter.h"
+#include "plan/regions.h"
 
 namespace cudaconv::gst {
 

@@ -9,6 +9,7 @@
 #include "cuda/cuda_resources.h"
 #include "cuda/device/arch.cuh"
 #include "cuda/method_launchers.h"
+#include "plan/area.h"
 #include "plan/bilateral.h"
 #include "plan/border.h"
 

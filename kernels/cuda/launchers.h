@@ -14,7 +14,6 @@
 
 #include "cuda/dispatch.h"
 #include "cuda/launch_params.h"
-#include "plan/area.h"
 #include "plan/plan.h"
 
 namespace cudaconv {
@@ -22,6 +21,9 @@ namespace cudaconv {
 class LaunchGraph;
 struct MosaicTiledBox;
 struct MosaicTiles;
+template <typename V>
+struct Rect;  // plan/area.h
+using PixelRect = Rect<int32_t>;
 
 struct DeviceLimits {
   int multiprocessors = 0;
@@ -41,13 +43,6 @@ struct FrameBuffers {
   const MosaicTiledBox *mosaic_boxes = nullptr;
 
   void *scratch = nullptr;  // device memory, as much as any launch of the plan needs
-};
-
-// The pixels of a part to work on: rectangles, and the rectangle around them. Both may be empty.
-struct PartArea {
-  int width;  // of the part, in pixels
-  std::vector<PixelRect> rectangles;
-  PixelRect bounds;
 };
 
 // A pass of a plan, or several from that pass on, to be enqueued for a frame.

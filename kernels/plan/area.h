@@ -72,4 +72,11 @@ class Area {
   PixelRect bounds_ = {0, 0, 0, 0};
 };
 
+// The pixels of a part that a launch works on: rectangles, and the rectangle around them. Both may be empty.
+struct PartArea {
+  int width;  // of the part, in pixels
+  std::vector<PixelRect> rectangles;
+  PixelRect bounds;
+};
+
 }  // namespace cudaconv

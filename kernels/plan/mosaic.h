@@ -10,6 +10,8 @@
 
 namespace cudaconv {
 
+struct Regions;
+
 // How blocks divide the rows or the columns of a part. `size` is a block's side in pixels of the frame. Neighbouring
 // pixels of the part are 2^log_step pixels of the frame apart. `size` is 1 if each pixel of the part is a block.
 struct MosaicAxis {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "error.h"
+#include "export.h"
 #include "plan/bilateral.h"
 #include "plan/decimation.h"
 #include "plan/linear_compiler.h"
@@ -439,7 +440,7 @@ std::string describe(const Plan &plan) {
   return text;
 }
 
-std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout) {
+CUDACONV_EXPORT std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout) {
   return Builder(settings, layout).build();
 }
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "export.h"
 #include "filter.h"
 #include "imageview.h"
 #include "plan/rounding.h"
@@ -206,6 +205,6 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout);
 
 // Throws Error{Settings} if the settings contradict each other or the layout, or if the method does not support the
 // mask. Throws Error{Format} if no settings could filter the layout.
-CUDACONV_EXPORT std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout);
+std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout);
 
 }  // namespace cudaconv

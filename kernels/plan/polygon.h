@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cancellation.h"
-#include "filter.h"
+#include "plan/regions.h"
 
 namespace cudaconv {
 

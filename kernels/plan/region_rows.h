@@ -8,6 +8,7 @@
 
 #include "cancellation.h"
 #include "plan/plan.h"
+#include "plan/regions.h"
 
 namespace cudaconv {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filter.h"
+#include "plan/regions.h"
 
 namespace cudaconv {
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/regions.h"
 #include "support.h"
 
 namespace cudaconv::test {

@@ -11,6 +11,7 @@
 #include "filter.h"
 #include "formats.h"
 #include "guarded_frame.h"
+#include "plan/regions.h"
 
 namespace cudaconv::test {
 

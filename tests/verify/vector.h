@@ -9,6 +9,7 @@
 
 #include "filter.h"
 #include "imageview.h"
+#include "plan/regions.h"
 
 namespace cudaconv::verify {
 

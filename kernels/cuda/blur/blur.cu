@@ -8,6 +8,7 @@
 #include "cuda/frame_launch.cuh"
 #include "cuda/method_launchers.h"
 #include "cuda/tile_height.h"
+#include "plan/area.h"
 
 namespace cudaconv {
 
