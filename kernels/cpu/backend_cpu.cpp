@@ -94,7 +94,6 @@ std::unique_ptr<Operation<T>> make_operation(const RowContext<T> &context) {
       return std::make_unique<MedianOp<T>>(context);
     case Op::Bilateral:
       if (pass.weighs_alpha) return std::make_unique<BilateralAlphaOp<T>>(context);
-      if (pass.bilateral->has_colours(context.job.part.plane)) return std::make_unique<BilateralRgbOp<T>>(context);
       return std::make_unique<BilateralOp<T>>(context);
     case Op::WeightedMean:
       if (pass.sum_bits < 32) return std::make_unique<WeightedOp<T, int32_t>>(context);

@@ -64,78 +64,33 @@ BilateralRange range_of(const RangeTable &table, Scratch &scratch) {
   return range;
 }
 
-// Without alpha, all windows of a row at once; each channel alone.
+// Without alpha, all windows of a row at once. Where samples of a plane have several tables, or one weight for several
+// colours, rows are split into a row for each channel, and results are joined.
 template <typename T>
 class BilateralOp : public Operation<T> {
  public:
-  explicit BilateralOp(const RowContext<T> &context) : context_(context), rings_(context.pass()) {
-    for (const RangeTable &table : context.pass().bilateral->range) add_table(table);
-    if (tables_.size() > 1) row_ = context.scratch.template take<T>(context.padded());
-  }
-
-  void filter(int y, T *out) override {
-    rings_.list(1, [&](int, int dx, int dy) { return context_.at(y, dx, dy); });
-    const T *const middle = context_.at(y, 0, 0);
-    const int n = context_.padded();
-    for (const Table &table : tables_) {
-      T *const to = table.samples ? row_ : out;
-      context_.loops().bilateral(rings_.data(), rings_.count(), 1, &middle, table.range, &to, n);
-      if (table.samples) context_.loops().blend(row_, table.samples, out, n);
-    }
-  }
-
- private:
-  // A table, and a mask of the row's samples that it is for; no mask: all are.
-  struct Table {
-    BilateralRange range;
-    const T *samples = nullptr;
-  };
-
-  void add_table(const RangeTable &table) {
-    const BilateralTables &tables = *context_.pass().bilateral;
-    const auto has_table = [&](int c) { return &tables.of(context_.job.part.plane, c) == &table; };
-    int count = 0;
-    for (int c = 0; c < context_.channels; c++) count += has_table(c);
-    if (!count) return;
-    Table t = {range_of<T>(table, context_.scratch), nullptr};
-    if (count < context_.channels) {
-      T *const samples = context_.scratch.template take<T>(context_.padded());
-      for (int s = 0; s < context_.padded(); s++)
-        samples[s] = static_cast<T>(has_table(s % context_.channels) ? ~0 : 0);
-      t.samples = samples;
-    }
-    tables_.push_back(t);
-  }
-
-  const RowContext<T> &context_;
-  WindowRings<T> rings_;
-  std::vector<Table> tables_;
-  T *row_ = nullptr;  // results of one of several tables
-};
-
-// RGB without alpha, all windows of a row at once. Rows of interleaved colours are split into a row for each channel,
-// and results are joined; a plane for each colour is read and written as it is.
-template <typename T>
-class BilateralRgbOp : public Operation<T> {
- public:
-  explicit BilateralRgbOp(const RowContext<T> &context)
-      : context_(context),
-        tables_(*context.pass().bilateral),
-        rings_(context.pass()),
-        range_(range_of<T>(tables_.of_colours(), context.scratch)) {
-    if (tables_.is_planar()) return;
+  explicit BilateralOp(const RowContext<T> &context)
+      : context_(context), tables_(*context.pass().bilateral), rings_(context.pass()) {
     const int plane = context.job.part.plane;
+    const bool colours = tables_.has_colours(plane);
+    for (int c = 0; c < context.channels; c++)
+      splits_ |= colours ? !tables_.is_planar() : &tables_.of(plane, c) != &tables_.of(plane, 0);
+    if (!splits_) {
+      colours ? add({0, 0, 0}, tables_.of_colours()) : add({0}, tables_.of(plane, 0));
+      return;
+    }
+    const auto &colour = tables_.colour;
+    if (colours) add({colour[0].channel, colour[1].channel, colour[2].channel}, tables_.of_colours());
     for (int c = 0; c < context.channels; c++) {
       split_[c] = Ring<T>(context.scratch, columns(), context.pass().height());
       results_[c] = context.scratch.template take<T>(padded());
-      if (context.job.plan->action[plane][c] != Action::Filter || tables_.is_colour(plane, c)) continue;
-      alpha_channel_ = c;
-      alpha_ = range_of<T>(tables_.of(plane, c), context.scratch);
+      if (context.job.plan->action[plane][c] == Action::Filter && !tables_.is_colour(plane, c))
+        add({c}, tables_.of(plane, c));
     }
   }
 
   void enter(int y) override {
-    if (tables_.is_planar()) return;
+    if (!splits_) return;
     T *rows[kMaxChannels] = {};
     for (int c = 0; c < context_.channels; c++) rows[c] = split_[c][y];
     context_.loops().split(context_.window[y], context_.channels, rows, columns());
@@ -143,42 +98,48 @@ class BilateralRgbOp : public Operation<T> {
 
   void filter(int y, T *out) override {
     const VectorLoops &loops = context_.loops();
-    const T *middle[kColours];
-    T *to[kColours];
-    for (int k = 0; k < kColours; k++) {
-      middle[k] = colour(k, 0, y);
-      to[k] = !tables_.is_planar() ? results_[tables_.colour[k].channel] : k ? context_.others[k - 1].out : out;
+    for (const Alike &alike : alike_) {
+      const auto count = static_cast<int>(alike.channels.size());
+      const T *middle[kColours];
+      T *to[kColours];
+      for (int k = 0; k < count; k++) {
+        middle[k] = at(alike, k, 0, y);
+        to[k] = splits_ ? results_[alike.channels[k]] : k ? context_.others[k - 1].out : out;
+      }
+      rings_.list(count, [&](int k, int dx, int dy) { return at(alike, k, dx, y + dy); });
+      loops.bilateral(rings_.data(), rings_.count(), count, middle, alike.range, to, padded());
     }
-    rings_.list(kColours, [&](int k, int dx, int dy) { return colour(k, dx, y + dy); });
-    loops.bilateral(rings_.data(), rings_.count(), kColours, middle, range_, to, padded());
-    if (tables_.is_planar()) return;
-    if (alpha_channel_ >= 0) {
-      rings_.list(1, [&](int, int dx, int dy) { return channel(alpha_channel_, dx, y + dy); });
-      const T *const alpha = channel(alpha_channel_, 0, y);
-      loops.bilateral(rings_.data(), rings_.count(), 1, &alpha, alpha_, &results_[alpha_channel_], padded());
-    }
-    loops.join(results_, context_.channels, out, context_.tile.width());
+    if (splits_) loops.join(results_, context_.channels, out, context_.tile.width());
   }
 
  private:
-  int columns() const { return context_.tile.width() + 2 * context_.pass().radius_x; }
-  int padded() const { return std::max(context_.tile.width(), kVectorBlock); }
+  // Samples with one table: of one channel; of the three colours, which have one weight; or of all channels at once.
+  struct Alike {
+    std::vector<int> channels;
+    BilateralRange range;
+  };
 
-  const T *channel(int c, int dx, int y) const { return split_[c][y] + dx + context_.pass().radius_x; }
-  const T *colour(int k, int dx, int y) const {
-    if (!tables_.is_planar()) return channel(tables_.colour[k].channel, dx, y);
-    const RowWindow<T> &window = k ? context_.others[k - 1].window : context_.window;
-    return window[y] + dx + context_.pass().radius_x;
+  void add(std::vector<int> channels, const RangeTable &table) {
+    alike_.push_back({std::move(channels), range_of<T>(table, context_.scratch)});
+  }
+
+  int columns() const { return context_.tile.width() + 2 * context_.pass().radius_x; }
+  int padded() const { return splits_ ? std::max(context_.tile.width(), kVectorBlock) : context_.padded(); }
+
+  // The samples `dx` pixels to the right of the results in row y. Where colours are planes, each has a window.
+  const T *at(const Alike &alike, int k, int dx, int y) const {
+    const int x = dx + context_.pass().radius_x;
+    if (splits_) return split_[alike.channels[k]][y] + x;
+    return (k ? context_.others[k - 1].window : context_.window)[y] + x * context_.channels;
   }
 
   const RowContext<T> &context_;
   const BilateralTables &tables_;
   WindowRings<T> rings_;
-  const BilateralRange range_;
+  std::vector<Alike> alike_;
+  bool splits_ = false;
   Ring<T> split_[kMaxChannels];
   T *results_[kMaxChannels] = {};
-  int alpha_channel_ = -1;  // if it is filtered
-  BilateralRange alpha_ = {};
 };
 
 // With alpha, sample by sample.

@@ -246,8 +246,7 @@ struct VectorLoops {
                          const BilateralRange &range, T *const *out, int n);
   Loops<Bilateral<uint8_t>, Bilateral<uint16_t>> bilateral;
 
-  // Splits pixels of three or four interleaved channels into a row for each channel, and the inverse. n: any number of
-  // pixels
+  // Splits pixels of interleaved channels into a row for each channel, and the inverse. n: any number of pixels
   template <typename T>
   using Split = void(const T *in, int channels, T *const *out, int n);
   Loops<Split<uint8_t>, Split<uint16_t>> split;

@@ -465,7 +465,8 @@ void split_pixels(const T *in, T *const *out, int n) {
 }
 template <typename T>
 void split_pixels(const T *in, int channels, T *const *out, int n) {
-  channels == 3 ? split_pixels<3>(in, out, n) : split_pixels<4>(in, out, n);
+  with_number(
+      channels, [=](auto number) { split_pixels<decltype(number)::value>(in, out, n); }, Number<kMaxChannels>{});
 }
 
 template <int kChannels, typename T>
@@ -478,7 +479,8 @@ void join_pixels(const T *const *in, T *out, int n) {
 }
 template <typename T>
 void join_pixels(const T *const *in, int channels, T *out, int n) {
-  channels == 3 ? join_pixels<3>(in, out, n) : join_pixels<4>(in, out, n);
+  with_number(
+      channels, [=](auto number) { join_pixels<decltype(number)::value>(in, out, n); }, Number<kMaxChannels>{});
 }
 
 inline uint16_t swapped(uint16_t v) {
