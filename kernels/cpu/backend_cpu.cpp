@@ -59,12 +59,10 @@ std::unique_ptr<Operation<T>> make_operation(const RowContext<T> &context) {
       if constexpr (sizeof(T) == 1) {
         using Narrow = Lanes<uint16_t, uint16_t>;
         if (std::unique_ptr<Operation<T>> small = make_small_box(context)) return small;
-        if (fits_16_bits(context, &rounding))
-          return box ? make_linear<T, BoxSum<T, Narrow>>(context, rounding)
-                     : make_linear<T, MaskSum<T, Narrow>>(context, rounding);
+        if (!box && fits_16_bits(context, &rounding)) return make_linear<T, MaskSum<T, Narrow>>(context, rounding);
       }
-      if (box && pass.wide) return make_linear<T, BoxSum<T, Lanes<int32_t, int64_t>>>(context);
-      if (box) return make_linear<T, BoxSum<T, Normal>>(context);
+      if (box)
+        return pass.wide ? make_linear<T, BoxSum<T, int64_t>>(context) : make_linear<T, BoxSum<T, int32_t>>(context);
       if (!mask.separable() && pass.wide) return make_linear<T, DensePairSum<T, int64_t>>(context);
       if (!mask.separable()) return make_linear<T, DensePairSum<T, int32_t>>(context);
       if (pass.wide && fits_doubles(context, mask)) return make_linear<T, MaskSum<T, Lanes<double, int64_t>>>(context);

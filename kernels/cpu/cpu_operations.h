@@ -147,25 +147,21 @@ inline bool is_large_box(const Pass &pass) {
 }
 
 // The sums of a mask with equal coefficients. Column sums slide from row to row. Sums along a row are differences of
-// prefix sums. All arithmetic is modulo 2^16, 2^32 or 2^64.
-template <typename T, typename LanesType>
+// prefix sums. All arithmetic is modulo 2^32 or 2^64.
+template <typename T, typename TotalSum>
 class BoxSum {
  public:
-  using Column = typename LanesType::Row;
-  using Total = typename LanesType::Total;
+  using Total = TotalSum;
   static constexpr int kRowsTogether = 1;
 
   BoxSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
       : context_(context), coefficient_(mask.row[0] * mask.column[0]), start_(start) {
-    std::fill_n(columns_, whole_blocks(length_), Column{0});
+    std::fill_n(columns_, whole_blocks(length_), 0);
     std::fill_n(zeros_, whole_blocks(length_), T{0});
   }
 
   void enter(int y) {
-    const int leaves = y - context_.pass().height();
-    const bool filled = leaves >= context_.tile.y0 - context_.pass().radius_y;
-    context_.loops().slide(context_.window[y], filled ? context_.window[leaves] : zeros_, columns_,
-                           whole_blocks(length_));
+    context_.loops().slide(context_.window[y], context_.leaving(y, zeros_), columns_, whole_blocks(length_));
   }
 
   void filter(int, Total *out) {
@@ -181,7 +177,7 @@ class BoxSum {
   const int32_t coefficient_;
   const Total start_;
   const int length_ = context_.window.length();
-  Column *columns_ = context_.scratch.template take<Column>(whole_blocks(length_));
+  int32_t *columns_ = context_.scratch.template take<int32_t>(whole_blocks(length_));
   Total *scan_ = context_.scratch.template take<Total>(whole_blocks(context_.samples) + length_);
   T *zeros_ = context_.scratch.template take<T>(whole_blocks(length_));
 };
@@ -200,8 +196,10 @@ class SmallBoxSum {
   static constexpr int kRowsTogether = 1;
 
   static bool can(const RowContext<uint8_t> &context) {
+    constexpr int kLongestLine = 128;  // BoxSum sums longer ones as fast
     const Pass &pass = context.pass();
-    return pass.mask[0].uniform() && std::min(pass.width(), pass.height()) > 1 &&
+    const bool is_line = std::min(pass.width(), pass.height()) == 1;
+    return pass.mask[0].uniform() && (!is_line || (is_large_box(pass) && pass.width() <= kLongestLine)) &&
            pass.height() * UINT8_MAX <= UINT16_MAX && terms(pass.width(), largest(pass)) <= kMostAdded;
   }
 
@@ -214,11 +212,7 @@ class SmallBoxSum {
       sums_.push_back(context.scratch.take<uint16_t>(kStrip + whole_blocks(width_ * context.channels) + kSlack));
   }
 
-  void enter(int y) {
-    const int leaves = y - context_.pass().height();
-    const bool filled = leaves >= context_.tile.y0 - context_.pass().radius_y;
-    context_.loops().slide(context_.window[y], filled ? context_.window[leaves] : zeros_, columns_, length_);
-  }
+  void enter(int y) { context_.loops().slide(context_.window[y], context_.leaving(y, zeros_), columns_, length_); }
 
   void filter(int, Total *out) {
     for (int begin = 0; begin < context_.blocks(); begin += kStrip)

@@ -44,9 +44,7 @@ class ColumnMedianOp : public Operation<uint8_t> {
   }
 
   void enter(int y) override {
-    const int leaves = y - context_.pass().height();
-    const bool filled = leaves >= context_.tile.y0 - context_.pass().radius_y;
-    context_.loops().count_columns(context_.window[y], filled ? context_.window[leaves] : nullptr, coarse_, fine_,
+    context_.loops().count_columns(context_.window[y], context_.leaving(y, nullptr), coarse_, fine_,
                                    context_.window.length());
   }
 

@@ -38,6 +38,11 @@ struct RowContext {
   int padded() const { return std::max(samples, kVectorBlock); }
   // The samples `dx` pixels to the right of and `dy` rows below the results of row y.
   const T *at(int y, int dx, int dy) const { return window[y + dy] + (dx + pass().radius_x) * channels; }
+  // The row that leaves the windows as row y enters; `none` while the first window is filled.
+  const T *leaving(int y, const T *none) const {
+    y -= pass().height();
+    return y < tile.y0 - pass().radius_y ? none : window[y];
+  }
   int largest_sample() const { return largest_sample_of(*job.layout); }
 };
 

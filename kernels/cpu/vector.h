@@ -194,7 +194,7 @@ struct VectorLoops {
   // up to five pixels more are read and written
   template <typename In, typename Acc>
   using Scan = void(const In *in, int channels, Acc *out, int n);
-  Loops<Scan<uint16_t, uint16_t>, Scan<int32_t, int32_t>, Scan<int32_t, int64_t>> scan;
+  Loops<Scan<int32_t, int32_t>, Scan<int32_t, int64_t>> scan;
 
   // Rounds sums to samples; with a gain, which is applied first, from the windows' centre samples too.
   template <typename Acc, typename T>
