@@ -455,9 +455,9 @@ class CudaBackend : public Backend {
     host.data.reserve(bytes);
     slot.lists.reserve(bytes);
     std::memcpy(host.data.data(), job->lists.data(), bytes);
-    copy_to_device(host.data.data(), slot.lists.data(), bytes, launches_);
+    check(cudaMemcpyAsync(slot.lists.data(), host.data.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
+          "cudaMemcpyAsync of lists");
     if (!slot.leaves) return;
-    launches_.enqueue();
     if (!host.fetched) host.fetched = std::make_unique<Event>(cudaEventDisableTiming);
     host.fetched->record(stream_.get());
   }
@@ -472,7 +472,10 @@ class CudaBackend : public Backend {
   }
 
   void copy_frame(const Plan &plan, const FrameView &from, const FrameView &to) {
-    copy_on_device(whole_frame(plan.memory), from, to, launches_);
+    if (plan.layout.dense() && is_aligned(from, plan.memory) && is_aligned(to, plan.memory))
+      return launch_put_in_place(plan, select_all(plan), nullptr, from, to, launches_);
+    launches_.enqueue();
+    copy_rects(whole_frame(plan.memory), from, to, cudaMemcpyDeviceToDevice, stream_.get());
   }
 
   bool is_of_others(const FrameView &frame) const { return frame.stream && frame.stream != stream_.get(); }

@@ -12,7 +12,6 @@
 #include "backend.h"
 #include "cancellation.h"
 #include "cuda/cuda_resources.h"
-#include "cuda/launch_graph.h"
 #include "plan/area.h"
 #include "plan/plan.h"
 
@@ -77,15 +76,6 @@ RegionCopies copies_of_regions(const Plan &plan, const std::vector<Area> &read, 
 // Enqueues copies between pinned memory and the device, or within the device. Throws Error{Device}.
 void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream);
-
-// Copies within the device: by a launch where all rows begin at multiples of 16 bytes and the rectangles are few, else
-// by copies of the driver, behind what `launches` has. Throws Error{Device}.
-void copy_on_device(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,
-                    LaunchGraph &launches);
-
-// Copies bytes of pinned host memory to the device. Few bytes are copied by a launch, since the copy engine takes
-// longer to start than they take on the bus. `bytes` and addresses are multiples of 16. Throws Error{Device}.
-void copy_to_device(uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches);
 
 // Copies between host memory with `parallel_for`. Stops early if `cancellation` asks for it.
 void copy_on_host(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,

@@ -259,12 +259,11 @@ void test_graphs() {
 }
 
 // Copies within the device write the bytes of their rectangles alone, also where rows go from bottom to top, and where
-// they begin at odd addresses, for which no kernel is made.
+// they begin at odd addresses.
 void test_copies_on_the_device() {
   constexpr int kPitch = 96, kRows = 70;
   constexpr size_t kBytes = kPitch * kRows;
   const Stream stream;
-  LaunchGraph launches(stream.get());
   DeviceBuffer memory[2];
   for (DeviceBuffer &buffer : memory) buffer.reserve(kBytes);
   Random random(1);
@@ -279,9 +278,7 @@ void test_copies_on_the_device() {
       from.plane[0] = {memory[0].data() + (upward ? kBytes - kPitch : 0), upward ? -kPitch : kPitch};
       to.plane[0] = {memory[1].data(), kPitch};
       const CopyRect rects[] = {{0, begin, 37, 3, kRows}, {0, 64, 16, 0, 1}};
-      launches.begin(true);
-      copy_on_device({rects[0], rects[1]}, from, to, launches);
-      launches.enqueue();
+      copy_rects({rects[0], rects[1]}, from, to, cudaMemcpyDeviceToDevice, stream.get());
       check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
       check(cudaMemcpy(got.data(), memory[1].data(), kBytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
       for (const CopyRect &r : rects)

@@ -55,4 +55,12 @@ Selection select_regions(const Plan &plan, const RegionWork &work, std::vector<u
   return selection;
 }
 
+Selection select_all(const Plan &plan) {
+  Selection selection;
+  for (const Plan::Part &part : plan.parts)
+    selection.rects.push_back(
+        {{0, 0, plan.layout.plane[part.plane].width, part.height}, static_cast<int32_t>(selection.rects.size())});
+  return selection;
+}
+
 }  // namespace cudaconv

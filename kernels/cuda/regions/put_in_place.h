@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Copies the pixels in regions from a frame of results to their places in the frame, and blends pixels that fade.
+// Copies whole frames, too.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -40,6 +41,8 @@ struct Selection {
 
 // The pixels in the regions of a work. Their lists, if they need any, are appended to `lists`.
 Selection select_regions(const Plan &plan, const RegionWork &work, std::vector<uint8_t> *lists);
+// All pixels of a frame.
+Selection select_all(const Plan &plan);
 
 // Appends a list to lists of bytes, which stay a multiple of 16 long. Returns where it begins.
 template <typename T>
