@@ -234,9 +234,10 @@ void OutputPool::set(Ref<GstBufferPool> pool) {
   pool_.swap(pool);  // the other one is released without the lock: arguments outlive local variables
 }
 
+// A pool is inactive until its first buffer: GStreamer would warn.
 void OutputPool::follow(const std::atomic<bool> &stopped) {
   std::lock_guard<std::mutex> guard(lock_);
-  if (pool_) gst_buffer_pool_set_flushing(pool_.get(), stopped);
+  if (pool_ && gst_buffer_pool_is_active(pool_.get())) gst_buffer_pool_set_flushing(pool_.get(), stopped);
 }
 
 }  // namespace cudaconv::gst

@@ -1785,6 +1785,32 @@ GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
 }
 GST_END_TEST;
 
+// The element filters in place and never uses its pool.
+GST_START_TEST(a_flush_and_a_stop_log_no_warning) {
+  static std::atomic<int> warnings;
+  warnings = 0;
+  const GstLogFunction count = [](GstDebugCategory *, GstDebugLevel, const gchar *, const gchar *, gint, GObject *,
+                                  GstDebugMessage *, gpointer) { warnings++; };
+  gst_debug_remove_log_function(gst_debug_log_default);
+  {
+    Harness h("roi=2,2,9,9", video_info("GRAY8", 16, 16));
+    Random random = seeded();
+    fail_unless_equals_int(gst_harness_push(h.get(), random_frame(video_info("GRAY8", 16, 16), random).release()),
+                           GST_FLOW_OK);
+    h.pull();
+    gst_debug_add_log_function(count, nullptr, nullptr);
+    gst_debug_set_threshold_for_name("bufferpool", GST_LEVEL_WARNING);
+    push_event(h, gst_event_new_flush_start());
+    push_event(h, gst_event_new_flush_stop(TRUE));
+    fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
+  }
+  gst_debug_unset_threshold_for_name("bufferpool");
+  gst_debug_remove_log_function(count);
+  gst_debug_add_log_function(gst_debug_log_default, nullptr, nullptr);
+  fail_unless_equals_int(warnings, 0);
+}
+GST_END_TEST;
+
 // Caps of all formats have thousands of characters each and would hide the rest of the log.
 GST_START_TEST(the_log_up_to_debug_has_short_lines) {
   static std::atomic<size_t> longest;
@@ -2312,6 +2338,7 @@ Suite *make_suite() {
   tcase_add_test(tc, bad_settings_while_playing_are_a_warning_and_the_last_good_ones_stay);
   tcase_add_test(tc, a_buffer_too_small_for_its_caps_is_an_error);
   tcase_add_test(tc, a_video_meta_that_contradicts_caps_or_memory_is_an_error);
+  tcase_add_test(tc, a_flush_and_a_stop_log_no_warning);
   tcase_add_test(tc, the_log_up_to_debug_has_short_lines);
   tcase_add_test(tc, errors_of_buffers_name_the_fault_and_its_position);
   tcase_add_test(tc, a_plane_may_span_several_memories);
