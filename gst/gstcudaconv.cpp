@@ -327,7 +327,7 @@ static GstFlowReturn gst_cuda_conv_sink_event(GstPad *pad, GstObject *parent, Gs
   Ref<GstEvent> owned(event);
   const GstEventType type = GST_EVENT_TYPE(event);
   if (GST_EVENT_IS_SERIALIZED(event) && !flight.lets_in()) return GST_FLOW_FLUSHING;
-  const guint interruptions = flight.interruptions();
+  const guint interruptions = flight.begin();
   if (type == GST_EVENT_FLUSH_START) flight.begin_flush();
   if (type == GST_EVENT_FLUSH_STOP) {
     flight.end_flush();

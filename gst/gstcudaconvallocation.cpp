@@ -2,6 +2,7 @@
 #include "gstcudaconvallocation.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "gstcudaconvanalytics.h"
@@ -220,11 +221,9 @@ GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBu
   } while (ret == GST_FLOW_OK && *outbuf == inbuf);
   if (ret == GST_FLOW_ERROR) {
     GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
-    // The base class posts an error if the pool cannot be activated.
-    if (pool && gst_buffer_pool_is_active(pool))
-      GST_ELEMENT_ERROR(trans, RESOURCE, NO_SPACE_LEFT, ("No memory could be allocated for an output frame."),
-                        (nullptr));
+    const bool is_active = pool && gst_buffer_pool_is_active(pool);
     gst_clear_object(&pool);
+    if (is_active) throw std::bad_alloc();  // else the base class has posted an error
   }
   return ret;
 }

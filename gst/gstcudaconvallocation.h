@@ -51,8 +51,8 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
 // Whether planes and rows are stored where a reader without support for GstVideoMeta expects them.
 bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info);
 
-// A new buffer of the base class's pool, with the metas of `inbuf`; transfer full. Posts an error where there is no
-// memory for it.
+// A new buffer of the base class's pool, with the metas of `inbuf`; transfer full. Throws std::bad_alloc where there
+// is no memory for it.
 GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf);
 
 // The pool that output buffers come from: the base class's, which it may release at any time. Any thread may call.

@@ -94,13 +94,12 @@ std::shared_ptr<Device> EngineChoice::device_of(GstBuffer *buffer) {
   return finder_->follow(buffer, wanted_->device_id);
 }
 
-bool EngineChoice::fail(const Error &e) {
+bool EngineChoice::fail() {
   finder_->abandon();
-  std::unique_lock<std::mutex> guard(lock_);
-  const bool again = std::exchange(failed_, true), replaces = wanted_->backend == BackendChoice::Auto;
+  std::lock_guard<std::mutex> guard(lock_);
+  failed_ = true;
+  const bool replaces = wanted_->backend == BackendChoice::Auto;
   if (replaces) engine_ = nullptr;
-  guard.unlock();
-  if (!replaces && !again) post_error(element_, e);
   return replaces;
 }
 

@@ -49,9 +49,8 @@ class EngineChoice {
   void set(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine);
 
   // Any thread may call the functions from here on.
-  // Notes that the device has failed: the next open() tries it again. Returns whether the CPU may replace it; posts the
-  // first error where not.
-  bool fail(const Error &e);
+  // Notes that the device has failed: the next open() tries it again. Returns whether the CPU may replace it.
+  bool fail();
   std::shared_ptr<Engine> cpu(const GstVideoInfo &info) const;  // for frames of this size
   std::shared_ptr<Device> device() const;  // of the engine, or of the CUDA memory that the CPU's results go to
   std::shared_ptr<Engine> engine() const;  // nullptr: the CPU filters

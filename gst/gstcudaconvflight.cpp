@@ -17,8 +17,9 @@ void Flight::start() {
   resume(false);
 }
 
-guint Flight::interruptions() const {
+guint Flight::begin() {
   std::lock_guard<std::mutex> guard(lock_);
+  if (line_.empty()) failed_ = false;
   return stopped_ ? 0 : interruptions_;
 }
 
@@ -259,7 +260,6 @@ GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
         frame.unmap();
         if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
         frame.context = session_.fail_over(*frame.context, e);
-        if (!frame.context) return GST_FLOW_ERROR;
         if (!frame.out) return GST_FLOW_OK;
         if (!frame.can_be_filtered_again()) {  // part source, perhaps, and part result
           GST_WARNING_OBJECT(trans_, "a frame that was filtered in place is lost with the device");
@@ -270,9 +270,13 @@ GstFlowReturn Flight::filter(Frame &frame, bool submitted, bool waits) {
     }
   } catch (const std::exception &e) {
     frame.unmap();
-    post_error(GST_ELEMENT_CAST(trans_), e);
+    report(e);
   }
   return GST_FLOW_ERROR;
+}
+
+void Flight::report(const std::exception &e) {
+  if (!failed_.exchange(true)) post_error(GST_ELEMENT_CAST(trans_), e);
 }
 
 // Waits until the device no longer uses a frame that is to be dropped.

@@ -40,10 +40,13 @@ class Flight {
   void let_in(bool in) { lets_in_ = in; }
   // Resets the counts.
   void start();
-  // The flow return of a failure, and of what began when interruptions() was called: GST_FLOW_FLUSHING where a flush or
-  // a deactivated pad has interrupted the stream since, or still does. It may be running again by now.
-  guint interruptions() const;
+  // To be called for each frame and event of upstream. Returns how often the stream was interrupted.
+  guint begin();
+  // The flow return of a failure of what began then: GST_FLOW_FLUSHING where a flush or a deactivated pad has
+  // interrupted the stream since, or still does. It may be running again by now.
   GstFlowReturn flow_of_failure(guint interruptions, GstFlowReturn otherwise) const;
+  // Posts an error, unless a frame that was in flight at the same time has failed, too: a lost device is one error.
+  void report(const std::exception &e);
 
   // To be called when the source pad is activated, `by_source_pad`, which starts the task, and by start(). Undoes
   // halt().
@@ -110,6 +113,7 @@ class Flight {
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
   std::atomic<bool> lets_in_{false};
   std::atomic<bool> lost_{false};
+  std::atomic<bool> failed_{false};  // an error has been posted, and frames may be in flight that fail in its wake
 
   // Held while a frame lands, before lock_. Recursive as GstPad's stream lock: a probe may seek in the thread that
   // pushes. The stream lock itself will not do, since the task also holds it while it waits for a frame.

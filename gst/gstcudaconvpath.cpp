@@ -87,7 +87,7 @@ void Path::prepare_for(GstBuffer *buffer) {
 
 GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   if (!flight_.lets_in()) return GST_FLOW_FLUSHING;
-  const guint interruptions = flight_.interruptions();
+  const guint interruptions = flight_.begin();
   const auto *base = GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
   GstFlowReturn flow;
   try {
@@ -100,7 +100,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
     }
   } catch (const std::exception &e) {
     flight_.drain();  // earlier frames come out before the error goes up
-    post_error(GST_ELEMENT_CAST(trans_), e);
+    flight_.report(e);
     flow = flight_.flow_of_failure(interruptions, GST_FLOW_ERROR);
   }
   // An inactive source pad refuses caps. The base class takes that for a failure if the pad is active again by now.

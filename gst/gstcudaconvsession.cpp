@@ -45,11 +45,8 @@ void Session::stop() {
 }
 
 std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &context, const Error &e) {
-  if (e.kind() != Error::Kind::Device || !context.engine->cuda()) {
-    post_error(element_, e);
-    return nullptr;
-  }
-  if (this->context()->engine == context.engine && !engines_.fail(e)) return nullptr;
+  if (e.kind() != Error::Kind::Device || !context.engine->cuda()) throw Error(e);
+  if (this->context()->engine == context.engine && !engines_.fail()) throw Error(e);
   std::unique_lock<std::mutex> guard(lock_);
   if (context_->engine != context.engine) return context.with(context_->engine);  // another frame has failed over
   context_ = context_->with(engines_.cpu(context.info));
@@ -172,8 +169,8 @@ bool Session::follow(GstBuffer *buffer) {
   try {
     engine = make_cuda_engine(std::move(device));
   } catch (const Error &e) {
-    if (fail_over(*context, Error(Error::Kind::Device, e.what(), e.file(), e.line()))) return true;
-    throw Error(Error::Kind::Cancelled, "the error has been posted");
+    fail_over(*context, Error(Error::Kind::Device, e.what(), e.file(), e.line()));
+    return true;
   }
   install(context->with(engine), tried_serial_);
   engines_.set(engine->device, engine);

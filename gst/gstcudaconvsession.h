@@ -48,8 +48,7 @@ class Session {
 
   // Any thread may call the functions from here on.
   std::shared_ptr<const StreamContext> context() const;  // nullptr where there are no caps
-  // Returns a replacement for the context of a frame on which the device failed; nullptr, with an error message posted
-  // once, if there is none.
+  // Returns a replacement for the context of a frame on which the device failed. Throws the error if there is none.
   std::shared_ptr<const StreamContext> fail_over(const StreamContext &context, const Error &e);
   guint failovers() const { return failovers_; }  // since start()
   int device_in_use() const;                      // -1: the CPU

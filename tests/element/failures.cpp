@@ -307,6 +307,52 @@ GST_START_TEST(with_backend_cuda_a_lost_device_is_one_error_in_place_too) {
 }
 GST_END_TEST;
 
+// The device is lost with frames of its memory in flight, which the CPU cannot reach either. Upstream's thread notices
+// it when it submits a frame or allocates its output, and the task when it waits for one.
+GST_START_TEST(whoever_notices_a_lost_device_there_is_one_error) {
+  Random random = seeded();
+  for (const char *backend : {"auto", "cuda"})
+    for (const char *call : {"cudaLaunchKernel", "cudaMalloc"}) {
+      {
+        Harness h(std::string("mask=gauss5 frames-in-flight=4 backend=") + backend);
+        set_caps(h, small(), true, true);
+        const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+        std::vector<Ref<GstBuffer>> frames;
+        for (int i = 0; i < 3; i++) frames.push_back(device->copy(random_frame(small(), random).get(), small()));
+        auto blocked = std::make_unique<Blocked>(h);
+        for (int i = 0; i < 2; i++) fail_unless_equals_int(h.push(frames[i].get()), GST_FLOW_OK);
+        // The thread that warns while it submits a frame waits until the task has failed, too.
+        struct Seen {
+          const bool waits;
+          std::atomic<int> errors{0};
+        } seen = {!strcmp(call, "cudaLaunchKernel")};
+        const auto see = [](GstBus *, GstMessage *message, gpointer data) {
+          auto *seen = static_cast<Seen *>(data);
+          if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) seen->errors++;
+          if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING && seen->waits)
+            wait_until([&] { return seen->errors > 0; });
+          return GST_BUS_PASS;
+        };
+        const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+        gst_bus_set_sync_handler(bus.get(), see, &seen, nullptr);
+        const int calls = standin::calls(call);
+        standin::fail_call(call, 1, cudaErrorIllegalAddress, true);
+        std::thread unblocker([&] {
+          wait_until([&] { return standin::calls(call) > calls; });
+          blocked.reset();
+        });
+        fail_unless_equals_int(h.push(frames[2].get()), GST_FLOW_ERROR);
+        unblocker.join();
+        gst_harness_push_event(h.get(), gst_event_new_eos());
+        gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+        fail_unless_equals_int(h.take(GST_MESSAGE_WARNING).size(), strcmp(backend, "auto") ? 0 : 1);
+        h.take_one(GST_MESSAGE_ERROR);
+      }
+      check_nothing_left();
+    }
+}
+GST_END_TEST;
+
 // Frames come in another context, in which nothing can be made.
 GST_START_TEST(with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device) {
   Random random = seeded();
@@ -1032,6 +1078,7 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_auto_another_context_does_not_undo_a_failure);
   tcase_add_test(tc, with_backend_cuda_a_lost_device_is_one_error_in_all_contexts);
   tcase_add_test(tc, with_backend_cuda_a_lost_device_is_one_error_in_place_too);
+  tcase_add_test(tc, whoever_notices_a_lost_device_there_is_one_error);
   tcase_add_test(tc, with_backend_auto_a_context_that_cannot_be_used_is_a_failed_device);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);
