@@ -455,9 +455,9 @@ class CudaBackend : public Backend {
     host.data.reserve(bytes);
     slot.lists.reserve(bytes);
     std::memcpy(host.data.data(), job->lists.data(), bytes);
-    check(cudaMemcpyAsync(slot.lists.data(), host.data.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
-          "cudaMemcpyAsync of lists");
+    launch_copy_lists(host.data.data(), slot.lists.data(), bytes, launches_);
     if (!slot.leaves) return;
+    launches_.enqueue();
     if (!host.fetched) host.fetched = std::make_unique<Event>(cudaEventDisableTiming);
     host.fetched->record(stream_.get());
   }

@@ -8,6 +8,9 @@
 // a row of a cell is 8 vectors, so the 128 threads copy 16 rows at once, and each thread copies 2 vectors. Then pixels
 // that fade are blended word by word, or container by container. Their shares are looked up first, a byte for each
 // pixel of the cell in shared memory.
+//
+// copy_lists_kernel copies lists from pinned host memory. Unlike a copy of the driver it can be a node of a graph whose
+// addresses change: of a frame's launches.
 #include "cuda/regions/put_in_place.h"
 
 #include <algorithm>
@@ -314,6 +317,17 @@ __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __gri
   put_pixels(part, cell, rows);
 }
 
+struct ListCopy {
+  const uint4 *from;
+  uint4 *to;
+  int64_t vectors;
+};
+
+__global__ void __launch_bounds__(kThreads) copy_lists_kernel(const __grid_constant__ ListCopy p) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < p.vectors) p.to[i] = p.from[i];
+}
+
 bool is_aligned(const PlaneView &view) {
   return (reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % sizeof(uint4) == 0;
 }
@@ -371,6 +385,19 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const uin
     }
   }
   enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), sizeof(CellRows), launches, p);
+}
+
+void launch_copy_lists(const uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches) {
+  constexpr size_t kMostByLaunch = 256 << 10;  // the driver copies more faster
+  if (bytes > kMostByLaunch) {
+    launches.enqueue();
+    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, launches.stream()), "cudaMemcpyAsync of lists");
+    return;
+  }
+  const ListCopy p = {reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
+                      static_cast<int64_t>(bytes / sizeof(uint4))};
+  enqueue("copy_lists", copy_lists_kernel, dim3(static_cast<unsigned>((p.vectors + kThreads - 1) / kThreads)),
+          dim3(kThreads), 0, launches, p);
 }
 
 }  // namespace cudaconv

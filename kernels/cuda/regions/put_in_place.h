@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Copies the pixels in regions from a frame of results to their places in the frame, and blends pixels that fade.
-// Copies whole frames, too.
+// Copies whole frames, too, and lists to the device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -59,5 +59,8 @@ size_t append_list(const std::vector<T> &list, std::vector<uint8_t> *lists) {
 // have the plan's layout. Throws Error{Device}.
 void launch_put_in_place(const Plan &plan, const Selection &selection, const uint8_t *lists, const FrameView &from,
                          const FrameView &to, LaunchGraph &launches);
+
+// Enqueues the copy of `bytes` bytes of lists, a multiple of 16, from pinned host memory. Throws Error{Device}.
+void launch_copy_lists(const uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches);
 
 }  // namespace cudaconv
