@@ -36,11 +36,10 @@ KernelLaunch<VanHerkParams> launch_of(int step, VanHerkParams &p) {
   return {van_herk_kernel<Shape>, cut(height), kThreads, bytes(height)};
 }
 
-// The kernels for a window size. The numbers of a shape: the largest window, whether it is the only one, groups of a
-// row, blocks of a multiprocessor, and u8x4s of the largest pixel.
+// The kernels for a window size. Sizes 15 and 31 have kernels of their own. The numbers of a shape: the largest window,
+// whether it is the only one, groups of a row, blocks of a multiprocessor, and u8x4s of the largest pixel.
 
-// For 8-bit samples. Sizes 15 and 31 have kernels of their own. Rows of pixels of three bytes cannot be filtered as
-// they lie in memory.
+// For 8-bit samples. Rows of pixels of three bytes cannot be filtered as they lie in memory.
 KernelLaunch<VanHerkParams> choose_u8(VanHerkParams &p) {
   using Q = U8x4Order;
   const int size = p.size;
@@ -58,8 +57,9 @@ KernelLaunch<VanHerkParams> choose_u16(int step, VanHerkParams &p) {
   using Q = U16x2Order;
   const int size = p.size;
   if (size <= 9) return launch_of<VanHerkShape<Q, 9, false, 16, 4>>(step, p);
-  if (size <= 15) return launch_of<VanHerkShape<Q, 15, false, 8, 4>>(step, p);
-  if (size <= 31) return launch_of<VanHerkShape<Q, 31, false, 4, 3>>(step, p);
+  if (size == 15) return launch_of<VanHerkShape<Q, 15, true, 8, 4>>(step, p);
+  if (size == 31) return launch_of<VanHerkShape<Q, 31, true, 4, 3>>(step, p);
+  if (size < 31) return launch_of<VanHerkShape<Q, 31, false, 4, 3>>(step, p);
   if (step == 1) return launch_of<VanHerkShape<Q, 63, false, 2, 2, 1>>(step, p);
   return launch_of<VanHerkShape<Q, 63, false, 2, 2>>(step, p);
 }
