@@ -39,8 +39,8 @@ class MappedFrame {
 
   // `place` comes from find(), `on_device` and `pinned` go to FrameView. GST_MAP_CUDA is added to `access` for memory
   // on the device. Throws Error{Device} where that memory cannot be mapped, FrameError where other memory cannot. Also
-  // throws FrameError where a plane of `layout` would reach beyond the buffer's memory, a field's chroma into another
-  // plane, or the rectangle beyond the picture; with GST_MAP_READWRITE also where a plane begins among another's rows.
+  // throws FrameError where a plane of `layout` would reach beyond the memory or the rectangle beyond the picture, and
+  // where planes of an interlaced frame overlap; with GST_MAP_READWRITE where a plane begins among another's rows.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
               GstMapFlags access, bool on_device = false, bool pinned = false);
   ~MappedFrame() {
