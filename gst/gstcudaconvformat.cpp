@@ -217,7 +217,7 @@ int rows_of(const GstVideoInfo &info, guint component, bool interlaced) {
   return std::min(std::max(2 * top - 1, 2 * bottom), std::max(rows, rows_allocated(info, component)));
 }
 
-// The formats of these names, the last of which is nullptr, that GStreamer knows and a FrameLayout can express.
+// The formats that GStreamer knows and a FrameLayout can express. The list of their names ends with nullptr.
 std::vector<GstVideoFormat> known_formats(const char *const *names) {
   std::vector<GstVideoFormat> formats;
   for (; *names; names++) {

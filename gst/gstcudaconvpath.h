@@ -54,8 +54,8 @@ class Path {
   Session &session_;
   RegionFinder &regions_;
   Flight &flight_;
-  // What downstream takes in passthrough; nullopt: it is to be asked. Crop rectangles that it does not take are copied
-  // out.
+  // Whether downstream takes these in passthrough; nullopt: it is to be asked. Crop rectangles that it does not take
+  // are copied out.
   std::optional<bool> takes_crop_, takes_strides_;
   Downstream downstream_;  // from the last ALLOCATION query
   // The frame at hand has these. The place is found once, not for each meta: the search goes through all metas.
