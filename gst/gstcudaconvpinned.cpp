@@ -66,21 +66,22 @@ void pin(GstMemory *memory, const std::shared_ptr<Device> &device, Mark *mark) {
 
 // ---- The allocator --------------------------------------------------------------------------------------------------
 
+// Upstream may keep the allocator for ever. Without its device it allocates plain memory.
 G_DECLARE_FINAL_TYPE(GstCudaConvPinnedAllocator, gst_cuda_conv_pinned_allocator, GST, CUDA_CONV_PINNED_ALLOCATOR,
                      GstAllocator)
 struct _GstCudaConvPinnedAllocator {
   GstAllocator parent;
-  std::shared_ptr<Device> *device;
+  std::weak_ptr<Device> *device;
 };
 
 GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *params) {
-  const std::shared_ptr<Device> &device = *GST_CUDA_CONV_PINNED_ALLOCATOR(allocator)->device;
+  const std::shared_ptr<Device> device = GST_CUDA_CONV_PINNED_ALLOCATOR(allocator)->device->lock();
   const gsize bytes = size + params->prefix + params->padding;
   void *data = nullptr;
   // No exception may reach GStreamer, which calls this.
   std::unique_ptr<Mark> mark(new (std::nothrow) Mark());
   // Pinned memory begins at a page, which meets any alignment, but only without a prefix before the data.
-  if (mark && params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
+  if (mark && device && params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
   if (!data) return gst_allocator_alloc(nullptr, size, params);
   if (params->flags & GST_MEMORY_FLAG_ZERO_PADDED) std::memset(static_cast<guint8 *>(data) + size, 0, params->padding);
   GstMemory *memory = gst_memory_new_wrapped(params->flags, data, bytes, 0, size, nullptr, nullptr);
@@ -104,10 +105,10 @@ void gst_cuda_conv_pinned_allocator_init(GstCudaConvPinnedAllocator *) {}
 
 }  // namespace
 
-GstAllocator *new_pinned_allocator(std::shared_ptr<Device> device) {
+GstAllocator *new_pinned_allocator(const std::shared_ptr<Device> &device) {
   auto *allocator = GST_CUDA_CONV_PINNED_ALLOCATOR(g_object_new(gst_cuda_conv_pinned_allocator_get_type(), nullptr));
   gst_object_ref_sink(allocator);
-  allocator->device = new std::shared_ptr<Device>(std::move(device));
+  allocator->device = new std::weak_ptr<Device>(device);
   return GST_ALLOCATOR_CAST(allocator);
 }
 

@@ -13,7 +13,7 @@ namespace cudaconv::gst {
 
 // Makes an allocator of pinned memory, or of plain memory where no more can be pinned. Both are GStreamer's ordinary
 // system memory. Transfer full. Each memory holds a reference to the device.
-GstAllocator *new_pinned_allocator(std::shared_ptr<Device> device);
+GstAllocator *new_pinned_allocator(const std::shared_ptr<Device> &device);
 
 // Whether `allocator` is one of new_pinned_allocator().
 bool is_pinned_allocator(GstAllocator *allocator);

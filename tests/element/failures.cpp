@@ -713,6 +713,28 @@ GST_START_TEST(an_element_in_null_holds_no_device) {
 }
 GST_END_TEST;
 
+// The compositor of GStreamer 1.22 never releases an allocator that is proposed to it.
+GST_START_TEST(an_allocator_that_upstream_keeps_holds_no_device) {
+  g_setenv("CUDACONV_TEST_STREAMS", "1", TRUE);  // each device has a stream, which is counted
+  const GstVideoInfo info = small();
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+  {
+    Harness h("mask=gauss5", info);
+    fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+  }
+  check_nothing_left();
+  GstAllocator *allocator;
+  gst_query_parse_nth_allocation_param(query.get(), 0, &allocator, nullptr);
+  const Ref<GstAllocator> kept(allocator);
+  GstMemory *const memory = gst_allocator_alloc(kept.get(), 100, nullptr);
+  fail_unless(memory != nullptr);
+  check_nothing_left();  // it is plain memory
+  gst_memory_unref(memory);
+  g_unsetenv("CUDACONV_TEST_STREAMS");
+}
+GST_END_TEST;
+
 // All of a GstMemory is pinned, also its hidden bytes before the offset, and nothing behind it.
 GST_START_TEST(memory_is_pinned_from_its_first_byte_to_its_last) {
   constexpr gsize kHidden = 64 << 10;
@@ -1090,6 +1112,7 @@ Suite *make_suite() {
   tcase_add_test(tc, settings_change_while_the_device_fails);
   tcase_add_test(tc, the_latency_is_asked_for_while_caps_come_and_go);
   tcase_add_test(tc, an_element_in_null_holds_no_device);
+  tcase_add_test(tc, an_allocator_that_upstream_keeps_holds_no_device);
   tcase_add_test(tc, padding_of_pinned_memory_is_cleared);
   tcase_add_test(tc, memory_is_pinned_from_its_first_byte_to_its_last);
   tcase_add_test(tc, once_frames_flow_nothing_is_allocated);
