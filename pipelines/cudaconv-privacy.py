@@ -23,7 +23,6 @@ import re
 import signal
 import sys
 import threading
-import time
 
 try:
     import gi
@@ -32,6 +31,9 @@ try:
 except (AttributeError, ImportError, ValueError) as e:  # other packages install parts of gi
     sys.exit(f"cudaconv-privacy: GStreamer's bindings for Python are missing: "
              f"install python3-gi and gir1.2-gstreamer-1.0 ({e})")
+
+sys.dont_write_bytecode = True
+from decoders import c_function, mend  # beside this file
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
 # The settings that gst/README.md recommends. In a PNG alpha may be all that shows a text or an outline.
@@ -116,12 +118,6 @@ def set_property(pipeline, setting):
     if not set_value(element, spec, text):
         raise Failure(f"{setting} is not a value of that property; "
                       f"gst-inspect-1.0 {element.get_factory().get_name()} lists its values")
-
-
-def c_function(library, name, *arguments):
-    function = getattr(ctypes.CDLL(library), name)
-    function.restype, function.argtypes = ctypes.c_void_p, arguments
-    return function
 
 
 def make_marker(kind, regions):
@@ -543,87 +539,6 @@ def line_of(options, decoder):
     return line + "video/x-raw,format=RGB ! filesink name=file"
 
 
-class Buffer(ctypes.Structure):
-    """GstBuffer as in gst/gstbuffer.h, as far as it is read here."""
-    _fields_ = [("mini_object", ctypes.c_uint64 * 8), ("pool", ctypes.c_void_p), ("pts", ctypes.c_uint64),
-                ("dts", ctypes.c_uint64), ("duration", ctypes.c_uint64)]
-
-
-def mend_gif(_pipeline, _bin, element):
-    """avdemux_gif of GStreamer 1.22 reads on and on at the end of the file. Some reads there are usual.
-
-    avdec_gif gives all frames the time of the first. It gives a frame for each buffer.
-    """
-    factory, usual, reads, times = element.get_factory(), 100, 0, None
-    make_writable = c_function("libgstreamer-1.0.so.0", "gst_mini_object_make_writable", ctypes.c_void_p)
-
-    def read(pad, info):
-        nonlocal reads
-        known, size = pad.peer_query_duration(Gst.Format.BYTES)
-        if known and info.offset >= size:
-            reads += 1
-            if reads == usual:
-                for source in element.srcpads:
-                    source.push_event(Gst.Event.new_eos())
-            elif reads > usual:
-                time.sleep(0.01)
-        return Gst.PadProbeReturn.PASS
-
-    def note_times(_pad, info):
-        nonlocal times
-        coded = Buffer.from_address(info.data)
-        times = coded.pts, coded.duration
-        return Gst.PadProbeReturn.OK
-
-    def set_times(_pad, info):
-        info.data = make_writable(info.data)
-        frame = Buffer.from_address(info.data)
-        frame.pts, frame.duration = times
-        return Gst.PadProbeReturn.OK
-
-    name = factory.get_name() if factory else ""
-    if name == "avdemux_gif":
-        kind = Gst.PadProbeType.BUFFER | Gst.PadProbeType.PULL | Gst.PadProbeType.BLOCK
-        element.get_static_pad("sink").add_probe(kind, read)
-    if name == "avdec_gif":
-        element.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, note_times)
-        element.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, set_times)
-
-
-def mend_range(_pipeline, _bin, element):
-    """qtdemux before GStreamer 1.26 says limited range of full range too, which cameras and phones write.
-
-    The parsers of H.264 and H.265 find the range in the stream, but believe the demuxer: its colours are hidden from
-    them, and come back where the stream names none.
-    """
-    factory, said = element.get_factory(), ""
-    if Gst.version() >= (1, 26) or not factory or factory.get_name() not in ("h264parse", "h265parse"):
-        return
-
-    def caps_in(info):
-        event = info.get_event()
-        return event.parse_caps().to_string() if event.type == Gst.EventType.CAPS else ""
-
-    def hide(pad, info):
-        nonlocal said
-        found = re.search(r", colorimetry=\(string\)(bt\w+|2:[\d:]+)", caps_in(info))  # of limited range
-        if not found:
-            return Gst.PadProbeReturn.OK
-        said = found[0]
-        pad.send_event(Gst.Event.new_caps(Gst.Caps.from_string(caps_in(info).replace(said, ""))))
-        return Gst.PadProbeReturn.DROP
-
-    def show(pad, info):
-        text = caps_in(info)
-        if not text or not said or "colorimetry=" in text:
-            return Gst.PadProbeReturn.OK
-        pad.push_event(Gst.Event.new_caps(Gst.Caps.from_string(text + said)))
-        return Gst.PadProbeReturn.DROP
-
-    element.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, hide)
-    element.get_static_pad("src").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, show)
-
-
 def decodes(_source, _pad, caps):
     """Whether to decode a stream further: sound would be decoded in vain. A demuxer may find video in it."""
     if not caps.to_string().startswith("audio/"):
@@ -693,8 +608,7 @@ def make_pipeline(options, part, counts):
         source.connect("autoplug-continue", decodes)
         source.connect("pad-added", take_stream, pipeline)
         source.connect("no-more-pads", check_video, pipeline)
-        pipeline.connect("deep-element-added", mend_gif)
-        pipeline.connect("deep-element-added", mend_range)
+        pipeline.connect("deep-element-added", mend)
         if options.output:
             decoded = pipeline.get_by_name("decoded").get_static_pad("src")
             webm = options.output.lower().endswith(".webm")

@@ -145,10 +145,14 @@ make_odd_clips() {
   $ffmpeg -c:v libx264 -g 10 -bf 2 whole.mp4 </dev/null
   ffmpeg -v error -ss 0.5 -i whole.mp4 -c copy edited.mp4 </dev/null
   $ffmpeg -c:v libvpx-vp9 -pix_fmt yuva420p -g 10 alpha.webm </dev/null
+  # Their frames have no times before they are decoded.
+  $ffmpeg -c:v mpeg4 -bf 2 -g 10 untimed.avi </dev/null
+  $ffmpeg -c:v libx264 -bf 2 -g 10 untimed.h264 </dev/null
+  $ffmpeg -c:v mpeg2video -bf 2 -g 10 untimed.mpg </dev/null
 }
 filter_odd_clips() { # side by side
   local file running=()
-  for file in rgb.mov v210.mov bare.y4m fragments.mp4 edited.mp4 alpha.webm; do
+  for file in rgb.mov v210.mov bare.y4m fragments.mp4 edited.mp4 alpha.webm untimed.{avi,h264,mpg}; do
     [ -e "$file" ] || continue
     timeout 120 "$filter_video" --wait --rounds=1 "$file" "$file.mkv" mask=identity &>"$file.log" &
     running+=($!)
@@ -194,6 +198,15 @@ refuses() { # TEXT FILE ARGUMENT...: prints TEXT, and makes no file
   ! output=$(timeout 120 "$filter_video" --wait --rounds=2 clip.mkv "$2" "${@:3}" 2>&1) || return
   echo "$output"
   [[ $output == *"$1"* ]]
+}
+into_theora() { # whose headers are no frames
+  timeout 60 "$filter_video" --wait --tasks=2 --encoder=theoraenc clip.mkv theora.mkv mask=identity &&
+    decode theora.mkv theora.raw identity && [ "$(stat -c %s theora.raw)" = $((frames * 320 * 240 * 3 / 2)) ]
+}
+refuses_untimed() { # frames without times, which matroskamux writes or matroskademux gives
+  ! timeout 60 "$filter_video" --wait --rounds=1 --tasks=2 --encoder=avenc_mpeg4 clip.mkv untimed.mkv mask=identity || return
+  cat untimed.mkv.parts/part-*.log
+  [ "$(grep -c "lose their times in Matroska" untimed.mkv.parts/part-*.log | sort -u | wc -l)" = 2 ] && [ ! -e untimed.mkv ]
 }
 refuses_joined() { # videos, of which GStreamer shows the frames of the first one alone
   local width
@@ -243,7 +256,7 @@ make_clip
 make_odd_clips
 filter_here
 filter_odd_clips
-echo "1..25"
+echo "1..30"
 expect "one task" by_tasks 1
 expect "four tasks give the same bytes" by_tasks 4
 expect "and the same timestamps" same_times
@@ -255,7 +268,12 @@ expect "a clip without a container" same_as_source bare.y4m I420
 expect_unless "$no_ffmpeg" "a fragmented MP4" same_as_source fragments.mp4 I420
 expect_unless "$no_ffmpeg" "a clip that begins within a frame" same_as_source edited.mp4 I420
 expect_unless "$no_alpha" "a clip with alpha" same_as_source alpha.webm AYUV
+for file in untimed.{avi,h264,mpg}; do
+  expect_unless "$no_ffmpeg" "$file, whose frames have no times" same_as_source "$file" I420
+done
 expect_unless "$no_h264" "a clip in full range" keeps_range
+expect "Theora" into_theora
+expect "an encoder that gives no times" refuses_untimed
 expect "with a killed task and a cancelled one, the bytes are the same" survives
 expect "a part that always fails" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
 expect "an unknown property" refuses "msk=box" none.mkv msk=box

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Decoders and demuxers that need care, as in decoders.cpp: for cudaconv-privacy.py and cluster/filter-video."""
+import ctypes
+import re
+import time
+
+from gi.repository import Gst
+
+
+def c_function(library, name, *arguments):
+    function = getattr(ctypes.CDLL(library), name)
+    function.restype, function.argtypes = ctypes.c_void_p, arguments
+    return function
+
+
+class Buffer(ctypes.Structure):
+    """GstBuffer as in gst/gstbuffer.h, as far as it is used here."""
+    _fields_ = [("mini_object", ctypes.c_uint64 * 8), ("pool", ctypes.c_void_p), ("pts", ctypes.c_uint64),
+                ("dts", ctypes.c_uint64), ("duration", ctypes.c_uint64)]
+
+
+def writable(info):
+    """The buffer of a probe, which Python itself knows only as one that is read."""
+    make_writable = c_function("libgstreamer-1.0.so.0", "gst_mini_object_make_writable", ctypes.c_void_p)
+    info.data = make_writable(info.data)
+    return Buffer.from_address(info.data)
+
+
+def caps_in(info):
+    """The caps of an event as text; empty for other events."""
+    event = info.get_event()
+    return event.parse_caps().to_string() if event.type == Gst.EventType.CAPS else ""
+
+
+def end_gif(demuxer):
+    """avdemux_gif of GStreamer 1.22 reads on and on at the end of the file. Some reads there are usual."""
+    usual, reads = 100, 0
+
+    def read(pad, info):
+        nonlocal reads
+        known, size = pad.peer_query_duration(Gst.Format.BYTES)
+        if known and info.offset >= size:
+            reads += 1
+            if reads == usual:
+                for source in demuxer.srcpads:
+                    source.push_event(Gst.Event.new_eos())
+            elif reads > usual:
+                time.sleep(0.01)
+        return Gst.PadProbeReturn.PASS
+
+    kind = Gst.PadProbeType.BUFFER | Gst.PadProbeType.PULL | Gst.PadProbeType.BLOCK
+    demuxer.get_static_pad("sink").add_probe(kind, read)
+
+
+def mend_gif_times(decoder):
+    """avdec_gif gives all frames the time of the first. It gives a frame for each buffer."""
+    times = None
+
+    def note_times(_pad, info):
+        nonlocal times
+        coded = Buffer.from_address(info.data)
+        times = coded.pts, coded.duration
+        return Gst.PadProbeReturn.OK
+
+    def set_times(_pad, info):
+        frame = writable(info)
+        frame.pts, frame.duration = times
+        return Gst.PadProbeReturn.OK
+
+    decoder.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, note_times)
+    decoder.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, set_times)
+
+
+def mend_avi_times(demuxer):
+    """avidemux says that a key frame is shown when it is decoded. Without this time decoders put all frames in order."""
+    def forget(_pad, info):
+        writable(info).pts = Gst.CLOCK_TIME_NONE
+        return Gst.PadProbeReturn.OK
+
+    def take(_demuxer, pad):
+        caps = pad.get_current_caps()
+        if caps and caps.to_string().startswith("video/mpeg,"):
+            pad.add_probe(Gst.PadProbeType.BUFFER, forget)
+
+    demuxer.connect("pad-added", take)
+
+
+def mend_range(parser):
+    """qtdemux before GStreamer 1.26 says limited range of full range too, which cameras and phones write.
+
+    The parsers of H.264 and H.265 find the range in the stream, but believe the demuxer: its colours are hidden from
+    them, and come back where the stream names none.
+    """
+    said = ""
+
+    def hide(pad, info):
+        nonlocal said
+        found = re.search(r", colorimetry=\(string\)(bt\w+|2:[\d:]+)", caps_in(info))  # of limited range
+        if not found:
+            return Gst.PadProbeReturn.OK
+        said = found[0]
+        pad.send_event(Gst.Event.new_caps(Gst.Caps.from_string(caps_in(info).replace(said, ""))))
+        return Gst.PadProbeReturn.DROP
+
+    def show(pad, info):
+        text = caps_in(info)
+        if not text or not said or "colorimetry=" in text:
+            return Gst.PadProbeReturn.OK
+        pad.push_event(Gst.Event.new_caps(Gst.Caps.from_string(text + said)))
+        return Gst.PadProbeReturn.DROP
+
+    if Gst.version() < (1, 26):
+        parser.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, hide)
+        parser.get_static_pad("src").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, show)
+
+
+MENDING = {"avdemux_gif": end_gif, "avdec_gif": mend_gif_times, "avidemux": mend_avi_times, "h264parse": mend_range,
+           "h265parse": mend_range}
+
+
+def mend(_pipeline, _bin, element):
+    """For the signal deep-element-added of a pipeline."""
+    factory = element.get_factory()
+    if factory and factory.get_name() in MENDING:
+        MENDING[factory.get_name()](element)
