@@ -545,7 +545,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..78"
+echo "1..79"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -562,9 +562,10 @@ expect_unless "$no_bmp" "a bitmap" converts_bmp
 expect "a video without a decoder" refuses_video
 head -c 4000 "$clip" >head.webm
 G_DEBUG=fatal-criticals expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
-expect "an unknown property" refuses "no property msk" "$clip" msk=sobel
+expect "an unknown property" refuses "no property msk; gst-inspect-1.0 cudaconv lists them; did you mean mask?" "$clip" msk=sobel
 expect "an unknown value" refuses "mask=gaussian is not a value of that property; these are: identity box3" \
   "$clip" mask=gaussian
+expect "and a name that is near" refuses " bilateral; did you mean gauss?" "$clip" mask=gaussian
 expect "no display" in_no_window "no display" "$clip" mask=sobel
 expect "no display, but first an unknown property" in_no_window "no property msk" "$clip" msk=sobel
 expect "WebM" converts converted.webm
