@@ -255,11 +255,12 @@ void add_sound(Converter *c, GstPad *pad, const GstCaps *caps) {
   c->branches->add(Kind::kSound, "the sound", pad, head, head, encoder, template_for(c->muxer, c->audio.get()));
 }
 
-// A stream that is written as it comes.
-void add_coded(Converter *c, GstPad *pad, const std::string &what, const char *request) {
-  GstElement *const queue = make("queue");
-  add_chain(c->pipeline, {queue});
-  c->branches->add(Kind::kCoded, what, pad, queue, queue, queue, request);
+// A stream that is written as it comes, but for what frames its parts.
+void add_coded(Converter *c, GstPad *pad, const std::string &what, const GstCaps *caps, const char *request) {
+  std::vector<GstElement *> chain = {make("queue")};
+  if (!gst_caps_is_equal(caps, as_muxed(caps).get())) chain.push_back(make("aacparse"));
+  add_chain(c->pipeline, chain);
+  c->branches->add(Kind::kCoded, what, pad, chain.front(), chain.front(), chain.back(), request);
 }
 
 void add_stream(Converter *c, GstPad *pad) {
@@ -281,9 +282,9 @@ void add_stream(Converter *c, GstPad *pad) {
   if (kind == Kind::kSound) return add_sound(c, pad, caps.get());
   if (kind == Kind::kText) return add_text(c, pad);
   const bool fits = c->container->text || g_str_has_prefix(name.c_str(), "audio/");
-  const char *request = fits ? template_for(c->muxer, caps.get()) : nullptr;
+  const char *request = fits ? template_for(c->muxer, as_muxed(caps.get()).get()) : nullptr;
   if (!request) return leave_out(pad, what + ", which " + c->container->suffix + " does not take,");
-  add_coded(c, pad, what, request);
+  add_coded(c, pad, what, caps.get(), request);
 }
 
 // Takes pictures, and data that only cameras understand and that may be a picture, out of tags.
@@ -415,12 +416,15 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   if (extras.chapters) std::fprintf(stderr, "warning: chapters of .mp4, which GStreamer does not read, are left out\n");
   if (extras.timecodes) warn_of_timecodes(c.get());
   warn_of_animation(path_of(input));
+  if (const int programs = transport_programs(path_of(input)); programs > 1)
+    std::fprintf(stderr, "warning: the input has %d programs: all but one are left out\n", programs);
 
   Owned<GstElement> pipeline(gst_pipeline_new(nullptr));
   gst_object_ref_sink(pipeline.get());
   c->pipeline = pipeline.get();
   GstElement *const source = make("uridecodebin"), *const file = make("filesink");
   c->muxer = make(container->muxer);
+  mend_opus(c->muxer);
   gst_bin_add_many(GST_BIN(c->pipeline), source, c->muxer, file, nullptr);
   gst_element_link(c->muxer, file);
   c->branches = std::make_unique<Branches>(c->pipeline, c->muxer, file);

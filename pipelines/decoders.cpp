@@ -134,6 +134,19 @@ struct Colorimetry {
   }
 };
 
+// avidemux says that a key frame is shown when it is decoded. Without this time decoders put all frames in order.
+void forget_display_time(GstElement *, GstPad *pad, gpointer) {
+  const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+  if (!caps || !gst_structure_has_name(gst_caps_get_structure(caps.get(), 0), "video/mpeg")) return;
+  const auto forget = +[](GstPad *, GstPadProbeInfo *info, gpointer) {
+    GstBuffer *const coded = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+    GST_BUFFER_PTS(coded) = GST_CLOCK_TIME_NONE;
+    GST_PAD_PROBE_INFO_DATA(info) = coded;
+    return GST_PAD_PROBE_OK;
+  };
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, forget, nullptr, nullptr);
+}
+
 bool is_made_by(gpointer element, const char *name) {
   GstElementFactory *const factory = gst_element_get_factory(GST_ELEMENT(element));
   return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
@@ -185,6 +198,10 @@ void mend_gif(GstElement *element) {
     gst_pad_add_probe(sink.get(),
                       GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BLOCK),
                       end_after_end, new int(0), [](gpointer reads) { delete static_cast<int *>(reads); });
+}
+
+void mend_avi(GstElement *element) {
+  if (is_made_by(element, "avidemux")) g_signal_connect(element, "pad-added", G_CALLBACK(forget_display_time), nullptr);
 }
 
 void mend_range(GstElement *element) {

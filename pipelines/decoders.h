@@ -13,6 +13,8 @@ void avoid_gifdec();
 // To be called for each element that a pipeline gets: makes a gifdec play its file once, ends the GIF of a demuxer that
 // reads for ever, and gives each frame of avdec_gif its own time.
 void mend_gif(GstElement *element);
+// The same: gives the frames of MPEG-4 and MPEG-2 in AVI their times, where B frames are among them.
+void mend_avi(GstElement *element);
 // The same: makes a parser of H.264 or H.265 tell the range of the stream, where a demuxer knows only one.
 void mend_range(GstElement *element);
 // To be called for each element that a bin gets, before data flows. decodebin and parsebin lose the error of an element

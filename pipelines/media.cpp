@@ -611,6 +611,7 @@ gboolean Runner::on_interrupt(gpointer data) {
 void Runner::on_element(GstBin *, GstBin *bin, GstElement *element, gpointer data) {
   auto *self = static_cast<Runner *>(data);
   mend_gif(element);
+  mend_avi(element);
   mend_range(element);
   keep_errors(bin, element);
   GstElementFactory *const factory = gst_element_get_factory(element);

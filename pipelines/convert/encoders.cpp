@@ -15,6 +15,7 @@ namespace {
 const struct {
   const char *encoder;
   std::vector<std::pair<const char *, const char *>> settings;
+  guint priming = 0;  // samples that come before the sound, without a word of it
 } kEncoders[] = {
     {"vp8enc",
      {{"deadline", "1"},
@@ -31,16 +32,43 @@ const struct {
     {"x265enc", {{"speed-preset", "superfast"}, {"qp", "20"}}},
     {"openh264enc", {{"rate-control", "off"}, {"qp-min", "20"}, {"qp-max", "24"}, {"gop-size", "50"}}},
     {"opusenc", {{"bitrate", "128000"}}},
-    {"voaacenc", {{"bitrate", "160000"}}},
-    {"avenc_aac", {{"bitrate", "160000"}}},
+    {"voaacenc", {{"bitrate", "160000"}}, 1600},
+    {"avenc_aac", {{"bitrate", "160000"}}, 1024},
+};
+
+// Puts coded sound at its time. mp4mux cannot say that players have to skip the priming.
+struct Priming {
+  guint samples;
+  GstClockTime begin = GST_CLOCK_TIME_NONE;  // of the sound
+
+  static GstPadProbeReturn take_off(GstPad *pad, GstPadProbeInfo *info, gpointer priming) {
+    auto *self = static_cast<Priming *>(priming);
+    const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+    int rate = 0;
+    if (!caps || !gst_structure_get_int(gst_caps_get_structure(caps.get(), 0), "rate", &rate) || rate <= 0)
+      return GST_PAD_PROBE_OK;
+    const GstClockTime length = gst_util_uint64_scale(self->samples, GST_SECOND, rate);
+    GstBuffer *const coded = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+    GST_PAD_PROBE_INFO_DATA(info) = coded;
+    if (!GST_CLOCK_TIME_IS_VALID(self->begin)) self->begin = GST_BUFFER_PTS(coded);
+    if (GST_BUFFER_PTS(coded) < self->begin + length) return GST_PAD_PROBE_DROP;
+    GST_BUFFER_PTS(coded) -= length;
+    GST_BUFFER_DTS(coded) = GST_BUFFER_PTS(coded);
+    return GST_PAD_PROBE_OK;
+  }
 };
 
 // encodebin makes an encoder.
 void set_up_encoder(GstBin *, GstBin *, GstElement *element, gpointer) {
   const GstElementFactory *factory = gst_element_get_factory(element);
-  for (const auto &known : kEncoders)
-    if (factory && !strcmp(GST_OBJECT_NAME(factory), known.encoder))
-      for (const auto &[name, value] : known.settings) gst_util_set_object_arg(G_OBJECT(element), name, value);
+  for (const auto &known : kEncoders) {
+    if (!factory || strcmp(GST_OBJECT_NAME(factory), known.encoder)) continue;
+    for (const auto &[name, value] : known.settings) gst_util_set_object_arg(G_OBJECT(element), name, value);
+    if (known.priming)
+      gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "src")).get(), GST_PAD_PROBE_TYPE_BUFFER,
+                        Priming::take_off, new Priming{known.priming},
+                        [](gpointer priming) { delete static_cast<Priming *>(priming); });
+  }
 }
 
 const Container kContainers[] = {
@@ -208,7 +236,18 @@ const char *template_for(GstElement *muxer, const GstCaps *caps) {
   return nullptr;
 }
 
-bool takes_sound(GstElement *muxer, const GstCaps *caps) {
+Owned<GstCaps> as_muxed(const GstCaps *caps) {
+  Owned<GstCaps> muxed(gst_caps_copy(caps));
+  GstStructure *const stream = gst_caps_get_structure(muxed.get(), 0);
+  if (!g_strcmp0(gst_structure_get_string(stream, "stream-format"), "adts") &&
+      gst_structure_has_field(stream, "framed"))
+    gst_structure_set(stream, "stream-format", G_TYPE_STRING, "raw", nullptr);
+  return muxed;
+}
+
+bool takes_sound(GstElement *muxer, const GstCaps *coded) {
+  const Owned<GstCaps> muxed = as_muxed(coded);
+  const GstCaps *const caps = muxed.get();
   const GstStructure *const sound = gst_caps_get_structure(caps, 0);
   if (gst_structure_has_name(sound, "audio/x-flac") && !gst_structure_has_field(sound, "framed")) return false;
   for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(muxer)); pads; pads = pads->next) {

@@ -51,7 +51,9 @@ GstElement *make_audio_encoder(GstCaps *format, const GstCaps *sound);
 
 // The name of a request pad of the muxer for such a stream; nullptr where it takes none.
 const char *template_for(GstElement *muxer, const GstCaps *caps);
+// The caps of a coded stream at the muxer: AAC loses the headers of transport streams.
+Owned<GstCaps> as_muxed(const GstCaps *caps);
 // Whether the muxer takes this sound as it is. Sound with incomplete caps goes to a parser first.
-bool takes_sound(GstElement *muxer, const GstCaps *caps);
+bool takes_sound(GstElement *muxer, const GstCaps *coded);
 
 }  // namespace media

@@ -3,9 +3,12 @@
 
 #include <glib/gstdio.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+
+#include "../media.h"
 
 namespace media {
 
@@ -61,6 +64,55 @@ Mp4Extras mp4_extras(const std::string &file) {
   // Chapters are a list, or a stream that another one refers to: `tref` has a box, which begins with its size. The
   // handler of a stream comes after eight bytes.
   return {has("chpl", 0, "chpl") || has("tref", 8, "chap"), has("hdlr", 12, "tmcd")};
+}
+
+int transport_programs(const std::string &file) {
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return 0;
+  FILE *const from = g_fopen(file.c_str(), "rb");
+  if (!from) return 0;
+  std::string head(1 << 20, 0);  // the table of programs comes several times a second
+  head.resize(std::fread(head.data(), 1, head.size(), from));
+  std::fclose(from);
+  constexpr size_t kPacket = 188;  // bytes
+  for (size_t at = 0; at + kPacket <= head.size() && head[at] == 0x47; at += kPacket) {
+    const auto *const packet = reinterpret_cast<const unsigned char *>(head.data()) + at, *const end = packet + kPacket;
+    const bool begins = packet[1] & 0x40, is_table = (number(packet + 1, 2) & 0x1fff) == 0;
+    if (!begins || !is_table) continue;
+    const unsigned char *table = packet + 4 + (packet[3] & 0x20 ? 1 + packet[4] : 0);
+    if (table < end) table += 1 + *table;
+    if (table + 8 >= end) continue;
+    const int length = static_cast<int>(number(table + 1, 2) & 0xfff);
+    const unsigned char *const last = std::min(end, table + 3 + length - 4);
+    int count = 0;
+    for (const unsigned char *program = table + 8; program + 4 <= last; program += 4) count += number(program, 2) != 0;
+    return count;
+  }
+  return 0;
+}
+
+void mend_opus(GstElement *muxer) {
+  // The description of all streams is one buffer. In a box of Opus two bytes, the samples to skip, and four, the rate,
+  // come after the version and the channels.
+  const auto mend = +[](GstPad *, GstPadProbeInfo *info, gpointer) {
+    GstBuffer *const buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+    if (gst_buffer_memcmp(buffer, 4, "moov", 4) != 0) return GST_PAD_PROBE_OK;
+    GstBuffer *const mended = gst_buffer_make_writable(buffer);
+    GST_PAD_PROBE_INFO_DATA(info) = mended;
+    GstMapInfo map;
+    if (!gst_buffer_map(mended, &map, GST_MAP_READWRITE)) return GST_PAD_PROBE_OK;
+    guint8 *const end = map.data + map.size;
+    constexpr char kType[] = {'d', 'O', 'p', 's'};
+    constexpr int kBox = 15;  // bytes
+    for (guint8 *box = map.data; (box = std::search(box, end, kType, kType + 4)) < end - kBox; box += 4) {
+      if (GST_READ_UINT32_LE(box + 8) >= GST_READ_UINT32_BE(box + 8)) continue;  // a rate is far below 2^24 Hz
+      std::reverse(box + 6, box + 8);
+      std::reverse(box + 8, box + 12);
+    }
+    gst_buffer_unmap(mended, &map);
+    return GST_PAD_PROBE_OK;
+  };
+  const Owned<GstPad> out(gst_element_get_static_pad(muxer, "src"));
+  gst_pad_add_probe(out.get(), GST_PAD_PROBE_TYPE_BUFFER, mend, nullptr, nullptr);
 }
 
 }  // namespace media

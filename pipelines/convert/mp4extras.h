@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What GStreamer does not read of a file.
+// What GStreamer does not read of MP4 files and transport streams, or writes wrongly.
 #pragma once
+
+#include <gst/gst.h>
 
 #include <string>
 
@@ -12,5 +14,11 @@ struct Mp4Extras {
   bool chapters = false, timecodes = false;
 };
 Mp4Extras mp4_extras(const std::string &file);
+
+// How many programs a transport stream has. tsdemux gives one of them. 0: the file is no transport stream.
+int transport_programs(const std::string &file);
+
+// mp4mux before GStreamer 1.24 writes the numbers of Opus in little endian: players skip the first 0.3 s of the sound.
+void mend_opus(GstElement *muxer);
 
 }  // namespace media

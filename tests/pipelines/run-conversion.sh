@@ -315,6 +315,51 @@ keeps_fast_sound() { # of which qtdemux gives each part the same time
   ffmpeg -v error -y -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i sine=r=96000:d=1 -c:v mpeg4 -c:a pcm_s16le fast.mov </dev/null &&
     converts 25 900 1100 "fast.$1" fast.mov
 }
+heard() { # FILE: its sound from the time 0 on, in heard.raw: 8000 samples a second
+  ffmpeg -v error -y -i "$1" -vn -af aresample=async=1:first_pts=0 -ar 8000 -ac 1 -f s16le heard.raw </dev/null
+}
+sound_in_time() { # that begins after a second, also where AAC has priming before it
+  local rank
+  ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=2 -f lavfi -i "aevalsrc='gte(t,1)*sin(2000*PI*t)':d=2:s=44100" \
+    -c:v mpeg4 -c:a pcm_s16le sound.mov </dev/null
+  for rank in voaacenc:300 avenc_aac:300; do
+    ! gst-inspect-1.0 --exists "${rank%:*}" || GST_PLUGIN_FEATURE_RANK=$rank converts 50 1800 2100 sound.mp4 sound.mov || return
+    heard sound.mp4 && /usr/bin/python3 - <<'END' || return
+import array
+begin = next(i for i, sample in enumerate(array.array("h", open("heard.raw", "rb").read())) if abs(sample) > 8000)
+print("the sound begins after", begin / 8, "ms")
+assert abs(begin / 8 - 1000) < 5
+END
+  done
+}
+whole_opus() { # of which players skip no sound but what the encoder has put before it
+  gst-launch-1.0 -q webmmux name=m ! filesink location=opus.webm videotestsrc num-buffers=25 ! video/x-raw,framerate=25/1 ! vp8enc \
+    ! queue ! m. audiotestsrc num-buffers=50 samplesperbuffer=960 ! audio/x-raw,rate=48000 ! opusenc ! queue ! m. </dev/null
+  converts 25 950 1050 opus.mp4 opus.webm && ffmpeg -v error -y -i opus.mp4 -vn -ar 8000 -ac 1 -f s16le heard.raw </dev/null &&
+    [ "$(stat -c %s heard.raw)" -gt $((2 * 7800)) ]
+}
+same_aac() { # of a transport stream: it is not encoded again
+  local suffix
+  transport plain.ts 65 66 160 120 framerate=25/1
+  for suffix in mp4 mkv; do
+    converts 50 1900 2100 "plain.$suffix" plain.ts && ffmpeg -v error -y -i "plain.$suffix" -vn -c copy after.aac </dev/null &&
+      ffmpeg -v error -y -i plain.ts -vn -c copy before.aac </dev/null &&
+      /usr/bin/python3 -c 'a, b = (open(f, "rb").read() for f in ("before.aac", "after.aac")); assert b in a and len(b) > 0.9 * len(a)' ||
+      return
+  done
+}
+tells_of_programs() {
+  local maps="-program st=0 -program st=1"
+  # shellcheck disable=SC2086  # several words
+  ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i testsrc2=s=64x48:r=25:d=1 -map 0 -map 1 -c:v libx264 $maps two.ts </dev/null
+  ffmpeg -v error -i two.ts -map 0:v:0 -c copy one.ts </dev/null
+  "$player" -q -o two.mkv two.ts mask=box3 2>said && cat said && grep -q "the input has 2 programs: all but one are left out" said &&
+    "$player" -q -o one.mkv one.ts mask=box3 2>said && cat said && ! grep programs said
+}
+avi_times() { # with B frames
+  ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -c:v mpeg4 -bf 2 -g 6 b.avi </dev/null
+  "$player" -q -o b.webm b.avi mask=identity && times_of b.webm | tee times && [ "$(cat times)" = "$(seq -s ' ' 0 40 960)" ]
+}
 small() { # WIDTH HEIGHT
   gst-launch-1.0 -q videotestsrc num-buffers=3 ! "video/x-raw,width=$1,height=$2" ! avenc_ffv1 ! matroskamux \
     ! filesink location=small.mkv </dev/null
@@ -414,7 +459,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..32"
+  echo "1..37"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -442,6 +487,11 @@ files() {
   expect_unless "$no_gif" "a GIF" plays_once
   expect_unless "$no_ffmpeg" "sound of 96 kHz into .webm" keeps_fast_sound webm
   expect_unless "$no_ffmpeg$no_h264" "into .mp4" keeps_fast_sound mp4
+  expect_unless "$no_ffmpeg$no_h264" "sound in time" sound_in_time
+  expect_unless "$no_ffmpeg$no_h264$(needs opusenc)" "Opus into .mp4" whole_opus
+  expect_unless "$no_ffmpeg$no_transport" "AAC of a transport stream" same_aac
+  expect_unless "$no_ffmpeg$no_transport" "two programs" tells_of_programs
+  expect_unless "$no_ffmpeg$(needs avidemux avdec_mpeg4)" "the times of an AVI" avi_times
   expect_unless "$(needs avenc_ffv1 avdec_ffv1)" "a video smaller than .webm takes" tells_of_least_size
   expect "a file without its end" refuses_torn_clip
   expect_unless "$no_ffmpeg$no_h264" "bare RGB with rows from top to bottom" bare_rgb
