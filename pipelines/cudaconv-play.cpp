@@ -44,7 +44,14 @@ constexpr char kSummary[] =
     "Inputs are videos that GStreamer decodes, PNG and JPEG pictures, and folders of pictures. A video may be a URI, "
     "such as rtsp://HOST/PATH, or v4l2:///dev/video0 for a camera.\n"
     "Videos are encoded by the encoders that are installed. Sound, subtitles and tags are kept where the container "
-    "takes them. The program prints what it leaves out. Ctrl-C finishes the file early.";
+    "takes them. The program prints what it leaves out. Ctrl-C finishes the file early.\n"
+    "PROPERTY is of cudaconv: mask selects the filter, and size, sigma, amount and roi are among the others. "
+    "gst-inspect-1.0 cudaconv lists all properties and masks.";
+constexpr char kExamples[] =
+    "Examples:\n"
+    "  cudaconv-play -o blurred.webm clip.mp4 mask=gauss sigma=3\n"
+    "  cudaconv-play -o sharp.png photo.jpg mask=unsharp amount=1.5\n"
+    "  cudaconv-play -o scans-sharp --preset='Sharpen scans' scans";
 
 Options parse_options(int &argc, char **&argv) {
   gchar *output = nullptr, *preset = nullptr;
@@ -70,6 +77,7 @@ Options parse_options(int &argc, char **&argv) {
   };
   Owned<GOptionContext> context(g_option_context_new("- play or convert a file through cudaconv"));
   g_option_context_set_summary(context.get(), kSummary);
+  g_option_context_set_description(context.get(), kExamples);
   g_option_context_add_main_entries(context.get(), entries, nullptr);
   g_option_context_add_group(context.get(), gst_init_get_option_group());
   ErrorSlot error;
@@ -424,10 +432,13 @@ void filter_folder(const Options &options) {
   GDir *folder = g_dir_open(options.input.c_str(), 0, error);
   error.check(options.input);
   std::vector<std::string> names;
+  int others = 0;
   while (const gchar *name = g_dir_read_name(folder)) {
-    if (!is_picture_file(name)) continue;
     const std::string path = options.input + "/" + name;
-    if (g_file_test(path.c_str(), G_FILE_TEST_IS_REGULAR))
+    const bool is_file = g_file_test(path.c_str(), G_FILE_TEST_IS_REGULAR);
+    if (!is_picture_file(name))
+      others += is_file;
+    else if (is_file)
       names.push_back(name);
     else  // a pipe would be waited for
       std::fprintf(stderr, "warning: %s is no file, and is left out\n", path.c_str());
@@ -437,6 +448,9 @@ void filter_folder(const Options &options) {
   if (std::filesystem::equivalent(options.input, options.output, none))
     throw Failure("the output is the input: name another folder");
   if (names.empty()) throw Failure("there is no .png, .jpg or .jpeg in " + options.input);
+  if (others)
+    std::fprintf(stderr, "warning: what is no .png, .jpg or .jpeg in %s is left out: %d files\n", options.input.c_str(),
+                 others);
   std::sort(names.begin(), names.end());
   if (g_mkdir_with_parents(options.output.c_str(), 0777) != 0)
     throw Failure("cannot make the folder " + options.output);

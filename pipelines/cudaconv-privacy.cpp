@@ -103,6 +103,15 @@ Options parse_options(int &argc, char **&argv) {
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "FILE [PROPERTY=VALUE...]"},
       {}};
   Owned<GOptionContext> context(g_option_context_new("- hides faces in a video or a picture"));
+  g_option_context_set_summary(
+      context.get(),
+      "No detector finds every face: look at the result before you publish it. PROPERTY is of cudaconv or of roihold. "
+      "gst-inspect-1.0 cudaconv and gst-inspect-1.0 roihold list them.");
+  g_option_context_set_description(context.get(),
+                                   "Examples:\n"
+                                   "  cudaconv-privacy clip.mp4 -o hidden.mp4\n"
+                                   "  cudaconv-privacy clip.mp4 -o hidden.mp4 mask=fill lookahead=500000000\n"
+                                   "  cudaconv-privacy photo.jpg -o hidden.jpg --region=40,60,120,90");
   g_option_context_add_main_entries(context.get(), entries, nullptr);
   g_option_context_add_group(context.get(), gst_init_get_option_group());
   ErrorSlot error;

@@ -56,6 +56,23 @@ struct Priming {
     GST_BUFFER_DTS(coded) = GST_BUFFER_PTS(coded);
     return GST_PAD_PROBE_OK;
   }
+
+  // voaacenc keeps the last samples to itself: silence behind them drives them out.
+  static GstPadProbeReturn drive_out(GstPad *pad, GstPadProbeInfo *info, gpointer priming) {
+    if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS) return GST_PAD_PROBE_OK;
+    const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+    const GstStructure *const sound = caps ? gst_caps_get_structure(caps.get(), 0) : nullptr;
+    int channels = 0;
+    if (!sound || !gst_structure_get_int(sound, "channels", &channels) ||
+        g_strcmp0(gst_structure_get_string(sound, "format"), "S16LE"))
+      return GST_PAD_PROBE_OK;
+    constexpr gsize kPacket = 1024;  // samples, of which each has two bytes
+    const gsize bytes = 2 * channels * (static_cast<const Priming *>(priming)->samples + kPacket - 1);
+    GstBuffer *const silence = gst_buffer_new_allocate(nullptr, bytes, nullptr);
+    gst_buffer_memset(silence, 0, 0, bytes);
+    GST_PAD_CHAINFUNC(pad)(pad, GST_OBJECT_PARENT(pad), silence);
+    return GST_PAD_PROBE_OK;
+  }
 };
 
 // encodebin makes an encoder.
@@ -64,10 +81,12 @@ void set_up_encoder(GstBin *, GstBin *, GstElement *element, gpointer) {
   for (const auto &known : kEncoders) {
     if (!factory || strcmp(GST_OBJECT_NAME(factory), known.encoder)) continue;
     for (const auto &[name, value] : known.settings) gst_util_set_object_arg(G_OBJECT(element), name, value);
-    if (known.priming)
-      gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "src")).get(), GST_PAD_PROBE_TYPE_BUFFER,
-                        Priming::take_off, new Priming{known.priming},
-                        [](gpointer priming) { delete static_cast<Priming *>(priming); });
+    if (!known.priming) continue;
+    auto *const priming = new Priming{known.priming};
+    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(),
+                      GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, Priming::drive_out, priming, nullptr);
+    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "src")).get(), GST_PAD_PROBE_TYPE_BUFFER,
+                      Priming::take_off, priming, [](gpointer data) { delete static_cast<Priming *>(data); });
   }
 }
 

@@ -77,6 +77,7 @@ refuses() {
   echo "exit code $code: $output"
   [ "$code" = 1 ] && [[ $output == *"$1"* ]] && [ -z "$(find . -name 'refused*')" ]
 }
+helps() { "$player" --help | grep "mask=gauss sigma=3"; }
 in_no_window() { # TEXT ARGUMENT...: without a display, exits with 1 and prints TEXT
   local output
   ! output=$(env -u DISPLAY -u WAYLAND_DISPLAY "$player" "${@:2}" 2>&1) && echo "$output" && [[ $output == *"$1"* ]]
@@ -545,7 +546,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..79"
+echo "1..80"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -562,6 +563,7 @@ expect_unless "$no_bmp" "a bitmap" converts_bmp
 expect "a video without a decoder" refuses_video
 head -c 4000 "$clip" >head.webm
 G_DEBUG=fatal-criticals expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
+expect "examples in --help" helps
 expect "an unknown property" refuses "no property msk; gst-inspect-1.0 cudaconv lists them; did you mean mask?" "$clip" msk=sobel
 expect "an unknown value" refuses "mask=gaussian is not a value of that property; these are: identity box3" \
   "$clip" mask=gaussian
