@@ -194,6 +194,16 @@ GstPadProbeReturn take_any_size(GstPad *pad, GstPadProbeInfo *, gpointer) {
   return GST_PAD_PROBE_REMOVE;
 }
 
+// A picture has no duration, and an encoder may name less than a millisecond: as the only frame of an .mp4 it would not
+// be shown.
+GstPadProbeReturn last_a_moment(GstPad *, GstPadProbeInfo *info, gpointer) {
+  GstBuffer *const coded = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+  if (!GST_BUFFER_DURATION_IS_VALID(coded) || GST_BUFFER_DURATION(coded) < GST_MSECOND)
+    GST_BUFFER_DURATION(coded) = GST_SECOND / 25;
+  GST_PAD_PROBE_INFO_DATA(info) = coded;
+  return GST_PAD_PROBE_REMOVE;
+}
+
 // Between the encoder and the muxer.
 GstPadProbeReturn label(GstPad *, GstPadProbeInfo *info, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
@@ -234,6 +244,7 @@ void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   GstElement *const encoder = c->encoder = make_video_encoder(c->video);
   const Owned<GstPad> coded(gst_element_get_static_pad(encoder, "src"));
   gst_pad_add_probe(coded.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, label, c, nullptr);
+  gst_pad_add_probe(coded.get(), GST_PAD_PROBE_TYPE_BUFFER, last_a_moment, nullptr, nullptr);
   std::vector<GstElement *> chain = c->shape->elements();
   chain.insert(chain.end(), {entry, encoder});
   add_chain(c->pipeline, chain);

@@ -356,6 +356,11 @@ tells_of_programs() {
   "$player" -q -o two.mkv two.ts mask=box3 2>said && cat said && grep -q "the input has 2 programs: all but one are left out" said &&
     "$player" -q -o one.mkv one.ts mask=box3 2>said && cat said && ! grep programs said
 }
+shows_picture() { # as a video of one frame, which has a duration
+  gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! jpegenc ! filesink location=one.jpg </dev/null
+  "$player" -q -o one.mp4 one.jpg mask=box3 &&
+    ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 one.mp4 | grep -x 1
+}
 avi_times() { # with B frames
   ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -c:v mpeg4 -bf 2 -g 6 b.avi </dev/null
   "$player" -q -o b.webm b.avi mask=identity && times_of b.webm | tee times && [ "$(cat times)" = "$(seq -s ' ' 0 40 960)" ]
@@ -461,7 +466,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..37"
+  echo "1..38"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -493,6 +498,7 @@ files() {
   expect_unless "$no_ffmpeg$no_h264$(needs opusenc)" "Opus into .mp4" whole_opus
   expect_unless "$no_ffmpeg$no_transport" "AAC of a transport stream" same_aac
   expect_unless "$no_ffmpeg$no_transport" "two programs" tells_of_programs
+  expect_unless "$no_ffmpeg$no_h264" "a picture into .mp4" shows_picture
   expect_unless "$no_ffmpeg$(needs avidemux avdec_mpeg4)" "the times of an AVI" avi_times
   expect_unless "$(needs avenc_ffv1 avdec_ffv1)" "a video smaller than .webm takes" tells_of_least_size
   expect "a file without its end" refuses_torn_clip
