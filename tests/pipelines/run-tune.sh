@@ -54,13 +54,17 @@ slow+=" ! capssetter caps=video/x-raw,framerate=25/1"
 for end in "vp8enc deadline=1 ! matroskamux ! filesink location=slow.mkv" "matroskamux ! filesink location=raw.mkv"; do
   gst-launch-1.0 -q $slow ! $end
 done
+if gst-inspect-1.0 --exists x264enc && gst-inspect-1.0 --exists avdec_h264; then
+  gst-launch-1.0 -q videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=64,height=48,colorimetry=1:3:5:1 ! x264enc \
+    ! mp4mux ! filesink location=full.mp4
+fi
 for part in {00..19}; do
   [ "$part" -lt 10 ] && size=width=64,height=48 || size=width=32,height=80
   gst-launch-1.0 -q videotestsrc num-buffers=1 ! "video/x-raw,$size" ! jpegenc ! filesink location="part$part.jpg"
 done
 gst-launch-1.0 -q multifilesrc location=part%02d.jpg caps=image/jpeg,width=64,height=48,framerate=25/1 ! avimux \
   ! filesink location=change.avi 2>/dev/null  # multifilesrc has no times
-echo "1..51"
+echo "1..52"
 expect "a file that is not there" refuses "nothing-there.mp4: No such file" nothing-there.mp4
 expect "a file that is no video" refuses "text.mp4: " text.mp4
 expect "a file without video" refuses "there is no video in it" sound.wav

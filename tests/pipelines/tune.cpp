@@ -865,6 +865,24 @@ bool plays_after_seeks() {
   return good && why.empty();
 }
 
+// Before GStreamer 1.26 qtdemux says limited range.
+bool keeps_full_range() {
+  std::mutex lock;
+  std::string colors;
+  const Owned<GstCaps> caps(gst_caps_from_string("video/x-raw"));
+  const auto take = [&](Owned<GstSample> sample) {
+    const std::lock_guard<std::mutex> guard(lock);
+    colors = gst_structure_get_string(gst_caps_get_structure(gst_sample_get_caps(sample.get()), 0), "colorimetry");
+  };
+  tune::Player player({"full.mp4", ""}, caps.get(), take, [](const std::string &text) { why = text; });
+  player.pause();
+  const auto taken = [&] {
+    const std::lock_guard<std::mutex> guard(lock);
+    return !colors.empty();
+  };
+  return pump_until(taken) && equal("1:3:5:1", colors);
+}
+
 bool closes_early() {
   for (int ms = 0; ms < 60; ms += 10) {
     const tune::Window closed({clip, ""}, {});
@@ -944,6 +962,8 @@ int main(int argc, char **argv) {
     expect("a seek, then play", plays_after_seeks);
     expect("a file that is overwritten", says_when_frames_are_gone);
     expect("back by one frame", goes_back);
+    expect("a clip in full range", keeps_full_range,
+           g_file_test("full.mp4", G_FILE_TEST_EXISTS) ? nullptr : "no element x264enc or avdec_h264");
     expect("a window that is closed at once", closes_early);
   } catch (const std::exception &e) {
     std::fprintf(stderr, "# %s\n", e.what());
