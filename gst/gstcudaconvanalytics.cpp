@@ -114,6 +114,12 @@ void for_each_related(Mtd mtd, GstAnalyticsMtdType type, const Use &use) {
   });
 }
 
+bool has_related(Mtd mtd, GstAnalyticsMtdType type) {
+  bool found = false;
+  for_each_related(mtd, type, [&](Mtd) { found = true; });
+  return found;
+}
+
 void add_label(const gchar *label, Labels *labels) {
   if (label && *label) labels->push_back(label);
 }
@@ -147,26 +153,45 @@ bool is_member(Mtd group, Mtd mtd) {
 
 #endif
 
-// Adds the labels that an mtd has itself: its type, its tag, the classes that are related to it, the tags of its
-// groups.
-void add_own_labels(Mtd mtd, Labels *labels) {
+// The labels that an mtd has itself: its type, its tag, the classes that are related to it, the tags of its groups.
+Labels own_labels(Mtd mtd) {
+  Labels labels;
   if (gst_analytics_mtd_get_mtd_type(&mtd) == gst_analytics_od_mtd_get_mtd_type())
-    add_label(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)), labels);
-  add_tag(mtd, labels);
+    add_label(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)), &labels);
+  add_tag(mtd, &labels);
   for_each_related(mtd, gst_analytics_cls_mtd_get_mtd_type(), [&](Mtd classes) {
-    add_classes(classes, labels);
-    add_tag(classes, labels);
+    add_classes(classes, &labels);
+    add_tag(classes, &labels);
   });
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
   for_each(mtd.meta, gst_analytics_group_mtd_get_mtd_type(), [&](Mtd group) {
-    if (is_member(group, mtd)) add_tag(group, labels);
+    if (is_member(group, mtd)) add_tag(group, &labels);
   });
 #endif
+  return labels;
 }
 
-// Adds the labels of the detections that are related to an mtd.
-[[maybe_unused]] void add_detected_labels(Mtd mtd, Labels *labels) {
-  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd detection) { add_own_labels(detection, labels); });
+// What an mtd with labels of its own is of: the related detections that it is wanted for. Joined where it is not wanted
+// for others. No labels: not wanted at all.
+[[maybe_unused]] Detected wanted_part(Mtd mtd, const Labels &own, bool background, const WantedLabels &wanted) {
+  std::vector<Labels> detections;
+  if (!background)
+    for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(),
+                     [&](Mtd detection) { detections.push_back(own_labels(detection)); });
+  if (detections.empty()) detections.emplace_back();
+  Labels labels;
+  size_t taken = 0;
+  for (Labels &all : detections) {
+    const auto theirs = static_cast<ptrdiff_t>(all.size());
+    all.insert(all.end(), own.begin(), own.end());
+    if (!wanted.wants(all, background)) continue;
+    labels.insert(labels.end(), all.begin(), all.begin() + theirs);
+    taken++;
+  }
+  if (!taken) return {};
+  labels.insert(labels.end(), own.begin(), own.end());
+  return {std::make_shared<const Labels>(std::move(labels)), 0,
+          taken == detections.size() ? Cover::Exact : Cover::Joined};
 }
 
 // The id that a tracker has given to a detection; 0 where there is none.
@@ -222,13 +247,12 @@ void add_keypoints(Mtd group, const WantedLabels &wanted, RoiList *list, std::st
     bottom = std::max(bottom, y);
   }
   if (left > right) return;  // a group of others
-  Labels labels;
-  add_own_labels(group, &labels);
-  add_detected_labels(group, &labels);
-  if (!wanted.take(labels)) return;
+  const Detected found = wanted_part(group, own_labels(group), false, wanted);
+  if (!found.labels) return;
+  wanted.count(*found.labels);
   if (left == right && top == bottom)
     return filter_whole("frames come with keypoints that are all at one place, and are filtered whole", list, trouble);
-  list->add(around(left, top, right, bottom), labels);
+  list->add(around(left, top, right, bottom), *found.labels, 0, found.cover);
 }
 
 #endif
@@ -294,53 +318,52 @@ bool is_background(guint value, const char *name) {
   return name ? g_ascii_strcasecmp(name, "background") == 0 : value == 0;
 }
 
-// Adds the masks of the values that are wanted. A value has the labels of the detection, its class and its number.
-void add_values(const Segmentation &values, const Region &box, Mtd segmentation, Labels detected,
-                const WantedLabels &wanted, RoiList *list) {
+// Adds the masks of the values that are wanted. A value has the labels of the detections, its class and its number.
+void add_values(const Segmentation &values, const Region &box, Mtd segmentation, const WantedLabels &wanted,
+                RoiList *list) {
   const std::vector<const char *> names = find_names(segmentation);
-  add_tag(segmentation, &detected);
+  Labels tag;
+  add_tag(segmentation, &tag);
   bool counted = false;
-  const auto labels_of = [&](guint16 value) -> std::shared_ptr<const Labels> {
+  const auto found_of = [&](guint16 value) {
     const bool background = is_background(value, names[value]);
-    Labels labels = background ? Labels() : detected;
-    if (names[value]) labels.push_back(names[value]);
-    labels.push_back(std::to_string(value));
-    if (!wanted.wants(labels, background)) return nullptr;
+    Labels own = background ? Labels() : tag;
+    if (names[value]) own.push_back(names[value]);
+    own.push_back(std::to_string(value));
+    const Detected found = wanted_part(segmentation, own, background, wanted);
     // A detection counts once, also with several values in its mask.
-    if (background || detected.empty() || !counted) wanted.count(labels);
-    counted |= !background;
-    return std::make_shared<const Labels>(std::move(labels));
+    const bool is_part = !background && (!tag.empty() || (found.labels && found.labels->size() > own.size()));
+    if (found.labels && !(is_part && std::exchange(counted, true))) wanted.count(*found.labels);
+    return found;
   };
-  add_masks(values, box, labels_of, list);
+  add_masks(values, box, found_of, list);
 }
 
-// Adds the masks of a segmentation. Returns whether they take the place of the detections that are related to it.
-bool add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+// Adds the masks of a segmentation.
+void add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
   gint x, y;
   guint width = 0, height = 0;
   const Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
-  if (!mask || !width || !height) return false;
+  if (!mask || !width || !height) return;
   const Region box = {x, y, limited(width), limited(height)};
-  Labels detected;
-  add_detected_labels(segmentation, &detected);
   const GstVideoMeta *meta = gst_buffer_get_video_meta(mask.get());
   if (meta && has_stride_of_pool(mask.get(), *meta)) {
-    if (!detected.empty() && !wanted.take(detected)) return true;
+    // Without a detection nothing tells whether it is wanted.
+    Detected found = wanted_part(segmentation, {}, false, wanted);
+    if (!found.labels && has_related(segmentation, gst_analytics_od_mtd_get_mtd_type())) return;
     *trouble =
         "the rows of a segmentation mask are not where its GstVideoMeta says, as by yolosegv8tensordec before "
-        "GStreamer "
-        "1.30: its rectangle is filtered whole";
-    list->add(box, detected, 0, Cover::Joined);
-    return true;
+        "GStreamer 1.30: its rectangle is filtered whole";
+    if (!found.labels) found.labels = std::make_shared<const Labels>();
+    wanted.count(*found.labels);
+    found.cover = Cover::Joined;
+    return add_masks(
+        {1, 1, {1}}, box, [&](guint16) { return found; }, list);
   }
   Segmentation values;
   const std::string why = read_values(mask.get(), &values);
-  if (!why.empty()) {
-    filter_whole("a segmentation mask " + why + ": the frame is filtered whole", list, trouble);
-    return false;
-  }
-  add_values(values, box, segmentation, detected, wanted, list);
-  return std::any_of(values.value.begin(), values.value.end(), [](guint16 value) { return value != 0; });
+  if (why.empty()) return add_values(values, box, segmentation, wanted, list);
+  filter_whole("a segmentation mask " + why + ": the frame is filtered whole", list, trouble);
 }
 
 #endif
@@ -352,9 +375,7 @@ bool is_about_others(Mtd mtd, const char *name) {
   for (const char *harmless : {"classification", "object-tracking"})
     if (!std::strcmp(name, harmless)) return true;
   if (std::strcmp(name, "tensor") != 0) return false;
-  bool related = false;
-  for_each_related(mtd, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd) { related = true; });
-  return related;
+  return has_related(mtd, gst_analytics_od_mtd_get_mtd_type());
 }
 
 void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
@@ -369,8 +390,7 @@ void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *
   }
   if (type == gst_analytics_od_mtd_get_mtd_type()) {
     Region region;
-    Labels labels;
-    add_own_labels(mtd, &labels);
+    const Labels labels = own_labels(mtd);
     if (!replaced.count(mtd.id) && locate(mtd, &region) && wanted.take(labels))
       list->add(region, labels, tracked_id(mtd));
     return;
@@ -417,9 +437,16 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const Analytic
     Ids replaced;  // detections whose place is taken by masks
 #ifdef CUDACONV_ANALYTICS_MASKS
     for_each(relations, gst_analytics_segmentation_mtd_get_mtd_type(), [&](Mtd segmentation) {
-      if (counts(segmentation) && add_segmentation(segmentation, wanted, list, trouble))
-        for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(),
-                         [&](Mtd detection) { replaced.insert(detection.id); });
+      if (!counts(segmentation)) return;
+      const size_t first = list->mask.size();
+      add_segmentation(segmentation, wanted, list, trouble);
+      for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd detection) {
+        Region at;
+        const auto has_pixel = [&](const auto &mask) { return !is_outside(mask->mask, upright(at)); };
+        if (locate(detection, &at) &&
+            std::any_of(list->mask.begin() + static_cast<ptrdiff_t>(first), list->mask.end(), has_pixel))
+          replaced.insert(detection.id);
+      });
     });
 #endif
     for_each(relations, GST_ANALYTICS_MTD_TYPE_ANY, [&](Mtd mtd) {

@@ -70,8 +70,8 @@ struct AnalyticsPart {
 };
 
 // Adds the regions in this part of the buffer's GstAnalyticsRelationMetas to `list`, in pixels of the whole frame:
-// - the rectangle of each detection, but not where a mask is related to it. Its labels are its type, its semantic tag,
-//   the most probable classes that are related to it, and the tags of its groups;
+// - the rectangle of each detection, but not where a mask that is related to it has pixels in the rectangle. Its labels
+//   are its type, its semantic tag, the most probable classes that are related to it, and the tags of its groups;
 // - each value of a segmentation mask as one mask, or all values as one mask if they are many. A value has the labels
 //   of the detection that is related to the mask, the name of its class, from the classes that are related to the
 //   mask, and its number in decimal. Values with the class "background" and value 0 without a class are background;

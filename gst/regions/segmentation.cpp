@@ -18,7 +18,7 @@ constexpr int64_t kMostOverlap = 4;  // how many times the segmentation's sample
 struct Extent {
   uint16_t value = 0;
   int left = INT_MAX, top = INT_MAX, right = 0, bottom = 0;
-  std::shared_ptr<const Labels> labels;  // nullptr: not wanted
+  Detected found;  // without labels: not wanted
 
   void add(int x, int y) {
     left = std::min(left, x);
@@ -29,7 +29,7 @@ struct Extent {
 };
 
 // Returns the extents of the values that are wanted.
-std::vector<Extent> find_extents(const Segmentation &segmentation, const LabelsOfValue &labels_of) {
+std::vector<Extent> find_extents(const Segmentation &segmentation, const FoundOfValue &found_of) {
   std::vector<std::optional<Extent>> of(kValues);
   const uint16_t *at = segmentation.value.data();
   for (int y = 0; y < segmentation.height; y++) {
@@ -38,14 +38,14 @@ std::vector<Extent> find_extents(const Segmentation &segmentation, const LabelsO
       if (!extent) {
         extent.emplace();
         extent->value = at[-1];
-        extent->labels = labels_of(extent->value);
+        extent->found = found_of(extent->value);
       }
       extent->add(x, y);
     }
   }
   std::vector<Extent> found;
   for (const std::optional<Extent> &extent : of)
-    if (extent && extent->labels) found.push_back(*extent);
+    if (extent && extent->found.labels) found.push_back(*extent);
   return found;
 }
 
@@ -67,7 +67,7 @@ template <typename IsMember>
 std::shared_ptr<const RoiMask> cut_out(const Segmentation &segmentation, const Region &box, Extent extent,
                                        const IsMember &member) {
   auto result = std::make_shared<RoiMask>();
-  result->labels = extent.labels;
+  static_cast<Detected &>(*result) = extent.found;
   const auto side = [](int64_t samples, int64_t length, int64_t of) { return (samples * length + of - 1) / of; };
   result->shorter_side = static_cast<int>(std::min(side(extent.right - extent.left, box.width, segmentation.width),
                                                    side(extent.bottom - extent.top, box.height, segmentation.height)));
@@ -89,8 +89,8 @@ std::shared_ptr<const RoiMask> cut_out(const Segmentation &segmentation, const R
 
 }  // namespace
 
-void add_masks(const Segmentation &segmentation, const Region &box, const LabelsOfValue &labels_of, RoiList *list) {
-  const std::vector<Extent> extents = find_extents(segmentation, labels_of);
+void add_masks(const Segmentation &segmentation, const Region &box, const FoundOfValue &found_of, RoiList *list) {
+  const std::vector<Extent> extents = find_extents(segmentation, found_of);
   int64_t samples = 0;
   for (const Extent &e : extents) samples += int64_t{e.right - e.left} * (e.bottom - e.top);
   if (extents.size() <= kMostMasks && samples <= kMostOverlap * int64_t{segmentation.width} * segmentation.height) {
@@ -103,6 +103,7 @@ void add_masks(const Segmentation &segmentation, const Region &box, const Labels
   for (const Extent &e : extents) {
     all.add(e.left, e.top);
     all.add(e.right - 1, e.bottom - 1);
+    all.found.cover = std::max(all.found.cover, e.found.cover);
     wanted[e.value] = true;
   }
   list->mask.push_back(cut_out(segmentation, box, all, [&](uint16_t value) { return wanted[value]; }));

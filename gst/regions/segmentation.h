@@ -20,9 +20,9 @@ struct Segmentation {
 
 // Adds a mask for each value that is wanted, so that each grows and is filtered by its own size. Adds one mask for all
 // where there are very many values, or where their extents overlap so much that masks would take far more time than the
-// segmentation. `box` is the rectangle that the segmentation covers, in pixels of the picture. `labels_of` is called
-// once for each value that there is, and returns nullptr for one that is not wanted.
-using LabelsOfValue = std::function<std::shared_ptr<const Labels>(uint16_t value)>;
-void add_masks(const Segmentation &segmentation, const Region &box, const LabelsOfValue &labels_of, RoiList *list);
+// segmentation. `box` is the rectangle that the segmentation covers, in pixels of the picture. `found_of` is called
+// once for each value that there is, and returns no labels for one that is not wanted.
+using FoundOfValue = std::function<Detected(uint16_t value)>;
+void add_masks(const Segmentation &segmentation, const Region &box, const FoundOfValue &found_of, RoiList *list);
 
 }  // namespace cudaconv::gst

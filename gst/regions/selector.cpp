@@ -124,7 +124,7 @@ RoiSelection RoiSelector::select(const RoiList &found, int first_row, int row_st
   for (const auto &given : found.mask) {
     if (regions.invert && given->cover != Cover::Exact) continue;  // it would show more than was detected
     const auto mask = grow_ > 0 ? grown(*given, grow_, frame_) : given;
-    if (!mask || is_outside(mask->mask, frame_)) continue;
+    if (!mask || is_outside(mask->mask, {0, 0, frame_.width, frame_.height})) continue;
     regions.mask.push_back(mask->mask);
     selection.mask_side.push_back(mask->shorter_side);
   }

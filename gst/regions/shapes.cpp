@@ -31,15 +31,17 @@ Box bounds_of(const Region &r) {
           integer(std::ceil(y + down))};
 }
 
+Box common(const Box &a, const Box &b) {
+  return {std::max(a.x0, b.x0), std::max(a.y0, b.y0), std::min(a.x1, b.x1), std::min(a.y1, b.y1)};
+}
+
 Box clipped(const Box &box, FrameSize frame) {
-  return {std::max<int64_t>(box.x0, 0), std::max<int64_t>(box.y0, 0), std::min<int64_t>(box.x1, frame.width),
-          std::min<int64_t>(box.y1, frame.height)};
+  return common(box, {0, 0, frame.width, frame.height});
 }
 
 // The part of the box that is at most a frame away from the frame: what is beside it may grow into it.
 Box around(const Box &box, FrameSize frame) {
-  return {std::max<int64_t>(box.x0, -frame.width), std::max<int64_t>(box.y0, -frame.height),
-          std::min<int64_t>(box.x1, 2 * int64_t{frame.width}), std::min<int64_t>(box.y1, 2 * int64_t{frame.height})};
+  return common(box, {-frame.width, -frame.height, 2 * int64_t{frame.width}, 2 * int64_t{frame.height}});
 }
 
 Region region_of(const Box &box) {
@@ -172,8 +174,8 @@ bool is_outside(const Region &region, FrameSize frame) {
   return clipped(bounds_of(region), frame).empty();
 }
 
-bool is_outside(const RegionMask &mask, FrameSize frame) {
-  const Box box = clipped(box_of(mask.box), frame);
+bool is_outside(const RegionMask &mask, const Region &rectangle) {
+  const Box box = common(box_of(mask.box), box_of(rectangle));
   if (box.empty()) return true;
   // The samples that centres of pixels are on; pixels count from the start of the mask.
   const auto samples_of = [](int64_t pixel, int64_t end, int64_t count, int64_t length) {
@@ -196,7 +198,7 @@ bool is_outside(const RoiList &regions, FrameSize frame) {
   for (const DetectedRegion &found : regions.region)
     if (!is_outside(found.region, frame)) return false;
   for (const auto &found : regions.mask)
-    if (!is_outside(found->mask, frame)) return false;
+    if (!is_outside(found->mask, {0, 0, frame.width, frame.height})) return false;
   return true;
 }
 

@@ -876,6 +876,47 @@ GST_START_TEST(masks_of_detections_take_their_place) {
 }
 GST_END_TEST;
 
+// A mask of several detections is hidden where one of them is, and takes the place of those that it has pixels in.
+GST_START_TEST(masks_of_several_detections) {
+  const Region face = {10, 8, 20, 32}, plate = {60, 8, 12, 9};
+  const auto in = [](const Region &r, int x, int y) {
+    return x >= r.x && x < r.x + r.width && y >= r.y && y < r.y + r.height;
+  };
+  Segmentation s;
+  s.box = {10, 8, 48, 32};
+  s.value = [](int x, int y) { return x > 3 && x < 20 && y > 2 && y < 13; };
+  s.classes = {{1, "skin"}};
+  const struct {
+    const char *properties;
+    bool mask, face, plate;  // which are filtered
+  } cases[] = {{"", true, false, true},
+               {"roi-type=face", true, false, false},
+               {"roi-type=plate", true, false, true},
+               {"roi-type=!plate", true, false, false},
+               {"roi-type=!face", true, false, true},
+               {"roi-type=skin", true, false, false},
+               {"roi-type=!skin", false, true, true},
+               {"roi-type=car", false, false, false}};
+  const auto attach = [&](GstBuffer *b) {
+    const guint id = s.attach(b);
+    for (const guint detection : {add_detection(b, "face", face), add_detection(b, "plate", plate)})
+      fail_unless(
+          gst_analytics_relation_meta_set_relation(relations_of(b), GST_ANALYTICS_REL_TYPE_CONTAIN, id, detection));
+  };
+  for (const auto &c : cases)
+    check("mask=gauss5", c.properties, attach, [&](int x, int y) {
+      const bool hidden = (c.mask && s.at(x, y) > 0) || (c.face && in(face, x, y)) || (c.plate && in(plate, x, y));
+      return hidden ? Want::Filtered : Want::Source;
+    });
+  // What shows the face alone does not show the mask of both.
+  check("mask=gauss5", "roi-type=face roi-invert=true", attach, [](int, int) { return Want::Filtered; });
+  // A mask of nothing but background takes no place.
+  s.classes = {{1, "background"}, {0, "background"}};
+  check("mask=gauss5", "", attach,
+        [&](int x, int y) { return in(face, x, y) || in(plate, x, y) ? Want::Filtered : Want::Source; });
+}
+GST_END_TEST;
+
 // A mask of a pool of larger pictures may have rows of its own width where its GstVideoMeta has the pool's stride.
 GST_START_TEST(masks_with_the_stride_of_a_larger_picture_are_not_trusted) {
   Random random = seeded();
@@ -897,10 +938,18 @@ GST_START_TEST(masks_with_the_stride_of_a_larger_picture_are_not_trusted) {
     const Ref<GstBuffer> in = random_frame(gray(), random);
     Segmentation s;
     s.box = box;
-    s.attach(in.get(), mask);
-    Harness h("mask=gauss5 roi-meta=true", gray());
-    for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
-    h.take_one(GST_MESSAGE_WARNING);
+    const guint id = s.attach(in.get(), mask);
+    // Its values are not known: any type may be among them, but for the types of its detection.
+    for (const char *type : {"", "face", "dog"}) {
+      if (!strcmp(type, "dog"))
+        fail_unless(gst_analytics_relation_meta_set_relation(relations_of(in.get()), GST_ANALYTICS_REL_TYPE_RELATE_TO,
+                                                             add_detection(in.get(), "dog", box), id));
+      Harness h(std::string("mask=gauss5 roi-meta=true roi-type=") + type, gray());
+      for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
+      h.take_one(GST_MESSAGE_WARNING);
+    }
+    Harness h("mask=gauss5 roi-meta=true roi-type=face", gray());
+    check_frame(h, in.get(), gray(), "mask=gauss5", {});
   }
   gst_buffer_pool_set_active(pool.get(), FALSE);
 }
@@ -985,6 +1034,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, objects_are_filtered_by_their_size);
   tcase_add_test(tc, many_values_take_bounded_time);
   tcase_add_test(tc, masks_of_detections_take_their_place);
+  tcase_add_test(tc, masks_of_several_detections);
   tcase_add_test(tc, masks_with_the_stride_of_a_larger_picture_are_not_trusted);
   tcase_add_test(tc, segmentations_that_cannot_be_read_are_filtered_whole);
 #endif

@@ -157,7 +157,8 @@ GST_START_TEST(a_mask_without_a_pixel_is_outside) {
     bool seen = false;
     for (int y = 0; y < frame.height; y++)
       for (int x = 0; x < frame.width; x++) seen |= has(mask, x, y);
-    fail_unless(is_outside(mask, frame) == !seen, "%s of %dx%d", text_of(mask.box).c_str(), mask.width, mask.height);
+    fail_unless(is_outside(mask, {0, 0, frame.width, frame.height}) == !seen, "%s of %dx%d", text_of(mask.box).c_str(),
+                mask.width, mask.height);
     outside += !seen;
   }
   fail_unless(outside > 400 && outside < 3600, "%d masks are outside", outside);
@@ -446,13 +447,13 @@ GST_START_TEST(values_of_a_segmentation_become_masks) {
       samples.value.push_back(static_cast<uint16_t>(300 * below(most)));
     const Region box = {below(40) - 20, below(40) - 20, 1 + below(60), 1 + below(60)};
     std::vector<uint16_t> values;
-    const auto labels_of = [&](uint16_t value) -> std::shared_ptr<const Labels> {
-      if (value % 900 == 0) return nullptr;
+    const auto found_of = [&](uint16_t value) -> Detected {
+      if (value % 900 == 0) return {};
       values.push_back(value);
-      return std::make_shared<const Labels>(Labels{std::to_string(value)});
+      return {std::make_shared<const Labels>(Labels{std::to_string(value)})};
     };
     RoiList list;
-    add_masks(samples, box, labels_of, &list);
+    add_masks(samples, box, found_of, &list);
     std::sort(values.begin(), values.end());
     fail_unless(std::adjacent_find(values.begin(), values.end()) == values.end(), "a value was asked for twice");
     fail_unless(list.mask.size() == values.size() || (list.mask.size() == 1 && !list.mask[0]->labels));
