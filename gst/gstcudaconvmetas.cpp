@@ -118,9 +118,10 @@ bool copy_moved_meta(GstBuffer *output, const GstMeta *meta, GstBuffer *input, c
     return true;
   }
   if (api == held_regions_api()) {
-    const RegionsInForce &held = *get_held_regions(input);
+    const RegionsInForce &held = held_regions(meta);
     // Later detectors may have added to analytics metas that are before it: a meta of its own stands for each region.
-    set_held_regions(output, {moved_to_picture(held.regions, place, info), held.types, analytics_lengths(input, meta)});
+    set_held_regions(
+        output, {moved_to_picture(held.regions, place, info), held.types, analytics_lengths(input, meta), held.mixed});
     add_later_regions(output, input, meta, place, info);
     return true;
   }

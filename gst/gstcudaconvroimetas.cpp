@@ -71,7 +71,7 @@ void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
 void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const WantedLabels &wanted, RoiList *list,
                std::string *trouble) {
   const bool with_analytics = !analytics_lengths(buffer).empty();
-  bool is_seen = held;
+  bool is_seen = held && !held->mixed;
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta(buffer, &state)) {
     if (meta->info->api == held_regions_api()) is_seen = false;  // it has seen those before its own
@@ -206,7 +206,9 @@ void RoiCounts::write(GstStructure *structure, const RoiCounts &since) const {
 RoiList RoiMetaReader::select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const {
   RoiList list;
   const RegionsInForce *const held = get_held_regions(buffer);
-  if (held) add_held(held->regions, wanted, &list);
+  gpointer state = nullptr;
+  while (const GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, held_regions_api()))
+    add_held(held_regions(meta).regions, wanted, &list);
   add_metas(buffer, held, false, wanted, &list, trouble);
   if (!held || beside_ == Beside::kOthers) return list;
   const TypeFilter taken(held->types);

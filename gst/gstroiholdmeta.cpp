@@ -124,37 +124,39 @@ RoiList scaled(const RoiList &regions, const GstVideoInfo &in, const GstVideoInf
   return result;
 }
 
-// Adds the regions that `f` makes from those in force; marks all of the frame where there is no memory.
-template <typename F>
-void add_made(GstBuffer *buffer, const RegionsInForce &held, const F &f) {
-  std::shared_ptr<const RegionsInForce> made;
-  try {
-    made = std::make_shared<const RegionsInForce>(RegionsInForce{f(held.regions), held.types, held.analytics});
-  } catch (const std::exception &) {
-    static const auto all = std::make_shared<const RegionsInForce>(RegionsInForce{{{}, {}, true}, {}, {}});
-    made = all;
-  }
-  add(buffer, std::move(made));
+// How many metas with regions a buffer has as far as the meta `end`; each mtd of an analytics meta counts.
+gsize count_marks(GstBuffer *buffer, const GstMeta *end) {
+  gsize count = 0;
+  gpointer state = nullptr;
+  for (const GstMeta *meta; (meta = gst_buffer_iterate_meta(buffer, &state)) && meta != end;)
+    count +=
+        is_analytics(meta) ? 1 + analytics_length(meta) : meta->info->api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE;
+  return count;
 }
 
-gboolean transform(GstBuffer *to, GstMeta *meta, GstBuffer *, GQuark type, gpointer data) {
-  const std::shared_ptr<const RegionsInForce> &held = *reinterpret_cast<HeldRegionsMeta *>(meta)->held;
-  if (GST_META_TRANSFORM_IS_COPY(type)) {
-    add(to, held);
-    return TRUE;
-  }
-  if (GST_VIDEO_META_TRANSFORM_IS_SCALE(type)) {
-    const auto *scale = static_cast<GstVideoMetaTransform *>(data);
-    add_made(to, *held, [&](const RoiList &regions) { return scaled(regions, *scale->in_info, *scale->out_info); });
-    return TRUE;
-  }
+// Adds the regions in force to `to`. Marks all of the frame where there is no memory.
+gboolean transform(GstBuffer *to, GstMeta *meta, GstBuffer *from, GQuark type, gpointer data) {
+  std::shared_ptr<const RegionsInForce> held = *reinterpret_cast<HeldRegionsMeta *>(meta)->held;
+  try {
+    RegionsInForce made = *held;
+    made.mixed |= count_marks(to, nullptr) > count_marks(from, meta);
+    if (GST_VIDEO_META_TRANSFORM_IS_SCALE(type)) {
+      const auto *scale = static_cast<GstVideoMetaTransform *>(data);
+      made.regions = scaled(held->regions, *scale->in_info, *scale->out_info);
 #if GST_CHECK_VERSION(1, 28, 0)
-  if (GST_VIDEO_META_TRANSFORM_IS_MATRIX(type)) {
-    add_made(to, *held, [&](const RoiList &regions) { return transformed(regions, *static_cast<Matrix *>(data)); });
-    return TRUE;
-  }
+    } else if (GST_VIDEO_META_TRANSFORM_IS_MATRIX(type)) {
+      made.regions = transformed(held->regions, *static_cast<Matrix *>(data));
 #endif
-  return FALSE;
+    } else if (!GST_META_TRANSFORM_IS_COPY(type)) {
+      return FALSE;
+    }
+    held = std::make_shared<const RegionsInForce>(std::move(made));
+  } catch (const std::exception &) {
+    static const auto all = std::make_shared<const RegionsInForce>(RegionsInForce{{{}, {}, true}, {}, {}});
+    held = all;
+  }
+  add(to, std::move(held));
+  return TRUE;
 }
 
 const GstMetaInfo *meta_info() {
@@ -192,14 +194,18 @@ void set_held_regions(GstBuffer *buffer, RegionsInForce held) {
   add(buffer, std::move(kept));
 }
 
+const RegionsInForce &held_regions(const GstMeta *meta) {
+  return **reinterpret_cast<const HeldRegionsMeta *>(meta)->held;
+}
+
 const RegionsInForce *get_held_regions(GstBuffer *buffer) {
   const GstMeta *meta = gst_buffer_get_meta(buffer, held_regions_api());
-  return meta ? reinterpret_cast<const HeldRegionsMeta *>(meta)->held->get() : nullptr;
+  return meta ? &held_regions(meta) : nullptr;
 }
 
 // The metas of a buffer are in the order in which elements have added them, and copies of the buffer keep it.
 SeenAnalytics seen_analytics(GstBuffer *buffer, const RegionsInForce *held) {
-  if (!held) return {};
+  if (!held || held->mixed) return {};
   const size_t before = analytics_lengths(buffer, gst_buffer_get_meta(buffer, held_regions_api())).size();
   return before == held->analytics.size() ? held->analytics : SeenAnalytics();  // an element has dropped one: which?
 }

@@ -18,6 +18,7 @@ struct RegionsInForce {
   RoiList regions;          // in pixels of the whole frame
   std::string types;        // that the roihold has selected, as TypeFilter takes them
   SeenAnalytics analytics;  // that the roihold has seen
+  bool mixed = false;       // metas of other pictures are before it, as behind a compositor: it has seen none
 };
 
 // The API type of the meta.
@@ -29,7 +30,9 @@ SeenAnalytics analytics_lengths(GstBuffer *buffer, const GstMeta *end = nullptr)
 // Sets the meta of a writable buffer. It becomes the last one: metas before it are those that the roihold has seen.
 void set_held_regions(GstBuffer *buffer, RegionsInForce held);
 
-// The content of the meta of a buffer; nullptr where it has none.
+// The content of such a meta.
+const RegionsInForce &held_regions(const GstMeta *meta);
+// The content of the first one of a buffer; nullptr where it has none.
 const RegionsInForce *get_held_regions(GstBuffer *buffer);
 
 // How much of a buffer's analytics metas a roihold has seen: detectors add to them. Nothing where `held` is nullptr.

@@ -269,6 +269,33 @@ GST_START_TEST(what_later_elements_mark_counts_too) {
 }
 GST_END_TEST;
 
+// A compositor puts metas of several pictures on one frame. Marks of pictures that no roihold has seen count too.
+GST_START_TEST(metas_of_other_pictures_count_too) {
+  const Region face = {4, 4, 8, 8}, plate = {30, 20, 8, 8};
+  for (const char *first : {"", "types=face", "types=dog hold=1"}) {
+    for (const char *second : {"", "types=plate", "types=dog hold=1"}) {
+      const Ref<GstBuffer> both = frame_at(0, {});
+      const auto add = [&](const char *properties, const char *type, const Region &region) {
+        Ref<GstBuffer> picture = frame_at(0, {{type, region}});
+        Alone h(properties);
+        if (*properties) {
+          fail_unless_equals_int(gst_harness_push(h.get(), picture.release()), GST_FLOW_OK);
+          picture = h.pull();
+        }
+        fail_unless(gst_buffer_copy_into(both.get(), picture.get(), GST_BUFFER_COPY_META, 0, static_cast<gsize>(-1)));
+      };
+      add(first, "face", face);
+      add(second, "plate", plate);
+      Harness filter("mask=fill roi-meta=true", gray());
+      const Ref<GstBuffer> out = filter.filter(both.get());
+      fail_unless(strstr(first, "dog") || is_hidden(out.get(), 6, 6), "'%s', '%s'", first, second);
+      fail_unless(strstr(second, "dog") || is_hidden(out.get(), 33, 23), "'%s', '%s'", first, second);
+      fail_unless(!is_hidden(out.get(), 20, 15));
+    }
+  }
+}
+GST_END_TEST;
+
 // Drops the metas of roihold, as an element does that copies only metas that it knows.
 GstPadProbeReturn forget_own_meta(GstPad *, GstPadProbeInfo *info, gpointer) {
   GstBuffer *frame = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
@@ -689,6 +716,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, a_whole_frame_is_a_meta);
   tcase_add_test(tc, the_filter_takes_what_is_in_force_alone);
   tcase_add_test(tc, what_later_elements_mark_counts_too);
+  tcase_add_test(tc, metas_of_other_pictures_count_too);
   tcase_add_test(tc, without_the_meta_no_less_is_hidden);
   tcase_add_test(tc, elements_between_keep_the_regions);
   tcase_add_test(tc, borders_of_scalers_show_nothing);
