@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
@@ -25,12 +24,7 @@ namespace {
 // Tensors are what a model has found, before a decoder has made detections of them. All of GStreamer's decoders attach
 // a GstAnalyticsRelationMeta, with or without detections, and leave the tensors on the buffer.
 bool has_undecoded_tensors(GstBuffer *buffer) {
-  const auto has = [buffer](const char *name) {
-    const GType api = g_type_from_name(name);
-    gpointer state = nullptr;
-    return api != G_TYPE_INVALID && gst_buffer_iterate_meta_filtered(buffer, &state, api);
-  };
-  return has("GstTensorMetaAPI") && !has("GstAnalyticsRelationMetaAPI");
+  return has_meta(buffer, "GstTensorMetaAPI") && !has_meta(buffer, kAnalyticsApi);
 }
 
 void filter_whole(const std::string &why, RoiList *list, std::string *trouble) {
@@ -44,8 +38,13 @@ constexpr char kUndecoded[] =
 
 }  // namespace
 
+bool has_meta(GstBuffer *buffer, const char *api) {
+  const GType type = g_type_from_name(api);
+  return type != G_TYPE_INVALID && gst_buffer_get_meta(buffer, type);
+}
+
 bool is_analytics(const GstMeta *meta) {
-  return !g_strcmp0(g_type_name(meta->info->api), "GstAnalyticsRelationMetaAPI");
+  return !g_strcmp0(g_type_name(meta->info->api), kAnalyticsApi);
 }
 
 #ifndef CUDACONV_ANALYTICS
@@ -228,8 +227,7 @@ bool locate(Mtd detection, Region *region) {
 Region around(int left, int top, int right, int bottom) {
   const gint64 width = gint64{right} - left + 1, height = gint64{bottom} - top + 1;
   const gint64 by = (std::max(width, height) + 1) / 2;
-  const auto start = [](gint64 v) { return static_cast<int>(std::max<gint64>(v, G_MININT / 2)); };
-  return {start(left - by), start(top - by), limited(width + 2 * by), limited(height + 2 * by)};
+  return {to_int(left - by), to_int(top - by), to_int(width + 2 * by), to_int(height + 2 * by)};
 }
 
 // Adds the region of a group of keypoints. Keypoints at one place have no size: all of the frame is a region.
@@ -345,7 +343,7 @@ void add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *lis
   guint width = 0, height = 0;
   const Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
   if (!mask || !width || !height) return;
-  const Region box = {x, y, limited(width), limited(height)};
+  const Region box = {x, y, to_int(width), to_int(height)};
   const GstVideoMeta *meta = gst_buffer_get_video_meta(mask.get());
   if (meta && has_stride_of_pool(mask.get(), *meta)) {
     // Without a detection nothing tells whether it is wanted.
@@ -371,11 +369,9 @@ void add_segmentation(Mtd segmentation, const WantedLabels &wanted, RoiList *lis
 using Ids = std::set<guint>;
 
 // Whether an mtd marks no part of the picture by itself: what it says is about others.
-bool is_about_others(Mtd mtd, const char *name) {
-  for (const char *harmless : {"classification", "object-tracking"})
-    if (!std::strcmp(name, harmless)) return true;
-  if (std::strcmp(name, "tensor") != 0) return false;
-  return has_related(mtd, gst_analytics_od_mtd_get_mtd_type());
+bool is_about_others(Mtd mtd, const std::string &name) {
+  return name == "classification" || name == "object-tracking" ||
+         (name == "tensor" && has_related(mtd, gst_analytics_od_mtd_get_mtd_type()));
 }
 
 void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
@@ -408,9 +404,10 @@ void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *
     return;
   }
 #endif
-  const gchar *const name = gst_analytics_mtd_type_get_name(type);
-  if (is_about_others(mtd, name ? name : "")) return;
-  filter_whole(std::string("this build cannot read the analytics of type ") + (name ? name : "?") +
+  const gchar *const known = gst_analytics_mtd_type_get_name(type);
+  const std::string name = known ? known : "?";
+  if (is_about_others(mtd, name)) return;
+  filter_whole("this build cannot read the analytics of type " + name +
                    " that frames come with, and filters these frames whole: a build with a newer GStreamer may",
                list, trouble);
 }

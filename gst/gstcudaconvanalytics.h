@@ -47,6 +47,9 @@ struct WantedLabels {
 // The API type of GstAnalyticsRelationMeta; G_TYPE_INVALID in builds without the analytics library.
 GType analytics_meta_api();
 
+constexpr char kAnalyticsApi[] = "GstAnalyticsRelationMetaAPI";
+// Whether a buffer has a meta of an API that this build may not know.
+bool has_meta(GstBuffer *buffer, const char *api);
 // Whether a meta is a GstAnalyticsRelationMeta, also in builds without the analytics library.
 bool is_analytics(const GstMeta *meta);
 // How many mtds it has; 1 in builds without the library.

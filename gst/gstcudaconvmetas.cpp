@@ -13,14 +13,10 @@ namespace cudaconv::gst {
 
 namespace {
 
-// A region of the whole frame in the picture.
-Region in_picture(const Region &region, const PicturePlace &place, const GstVideoInfo &info) {
-  return moved_to_picture({{{{}, region}}, {}}, place, info).region.front().region;
-}
-
 void copy_roi_meta(GstBuffer *output, const GstVideoRegionOfInterestMeta &meta, const PicturePlace &place,
                    const GstVideoInfo &info) {
-  GstVideoRegionOfInterestMeta *copy = add_roi_meta(output, meta.roi_type, in_picture(region_of(meta), place, info));
+  const RoiList moved = moved_to_picture({{{{}, region_of(meta)}}, {}}, place, info);
+  GstVideoRegionOfInterestMeta *copy = add_roi_meta(output, meta.roi_type, moved.region.front().region);
   if (!copy) return;
   copy->id = meta.id;
   copy->parent_id = meta.parent_id;

@@ -70,7 +70,6 @@ void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
 // where there is none. `trouble`: see add_analytics().
 void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const WantedLabels &wanted, RoiList *list,
                std::string *trouble) {
-  const bool with_analytics = !analytics_lengths(buffer).empty();
   bool is_seen = held && !held->mixed;
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta(buffer, &state)) {
@@ -87,7 +86,7 @@ void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const W
     list->add(region_of(*roi), labels, roi->id);
     gboolean repeats = FALSE;
     if (detection) gst_structure_get_boolean(detection, kRepeats, &repeats);
-    list->region.back().repeats = repeats && with_analytics;
+    list->region.back().repeats = repeats && has_meta(buffer, kAnalyticsApi);
     if (!list->region.back().repeats) wanted.count(labels);
   }
   add_analytics(buffer, wanted, {seen_analytics(buffer, held), seen}, list, trouble);
@@ -154,7 +153,7 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
 }
 
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {
-  return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
+  return {static_cast<int>(meta.x), static_cast<int>(meta.y), to_int(meta.w), to_int(meta.h)};
 }
 
 GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &given) {

@@ -31,7 +31,7 @@ void add(GstBuffer *buffer, std::shared_ptr<const RegionsInForce> held) {
 using Matrix = GstVideoMetaTransformMatrix;
 
 Pixel transformed(Pixel from, const Matrix &matrix) {
-  gint x = limited(from.x), y = limited(from.y);
+  gint x = to_int(from.x), y = to_int(from.y);
   gst_video_meta_transform_matrix_point(&matrix, &x, &y);
   return {x, y};
 }
@@ -58,8 +58,7 @@ DetectedRegion transformed(DetectedRegion found, const Matrix &matrix) {
       end = {std::max(end.x, corner.x), std::max(end.y, corner.y)};
     }
   found.cover = Cover::Joined;
-  found.region = {limited(first.x - 1), limited(first.y - 1), limited(end.x - first.x + 2),
-                  limited(end.y - first.y + 2)};
+  found.region = {to_int(first.x - 1), to_int(first.y - 1), to_int(end.x - first.x + 2), to_int(end.y - first.y + 2)};
   return found;
 }
 

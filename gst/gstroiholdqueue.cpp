@@ -132,8 +132,8 @@ gboolean HoldQueue::take_query(GstQuery *query) {
 // ---- What comes -----------------------------------------------------------------------------------------------------
 
 // The first and the last of the times of waiting frames: not always those that came first and last.
-RoiHistory::Span HoldQueue::times_waiting() const {
-  RoiHistory::Span times;
+TimeSpan HoldQueue::times_waiting() const {
+  TimeSpan times;
   for (const Item &item : items_)
     if (item.frame) times.add(item.regions.at.time);
   return times;

@@ -101,7 +101,7 @@ class HoldQueue {
     bool lost_before = false;          // frames were dropped since the last one that was added
   };
 
-  RoiHistory::Span times_waiting() const;
+  TimeSpan times_waiting() const;
   void look_again();
   void add(std::list<Item> &&place);
   void end_all();

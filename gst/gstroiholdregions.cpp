@@ -37,7 +37,7 @@ RoiTimes HeldRegions::in_time(const HoldTimes &times) const {
   return {times.interpolate && !backwards ? 0 : hold, hold, times.between(), backwards};
 }
 
-void HeldRegions::add(FrameRegions *frame, RoiList found, const HoldTimes &times, const RoiHistory::Span &waiting) {
+void HeldRegions::add(FrameRegions *frame, RoiList found, const HoldTimes &times, const TimeSpan &waiting) {
   if (!times.holds()) {
     held_.clear();
     missed_ = {};
@@ -45,7 +45,7 @@ void HeldRegions::add(FrameRegions *frame, RoiList found, const HoldTimes &times
   frame->origin = held_.set_picture(frame->place);
   frame->own = moved(std::move(found), frame->origin - frame->place.corner);
   if (times.holds()) {
-    RoiHistory::Span open = waiting;
+    TimeSpan open = waiting;
     open.add(last_time_.value_or(frame->at.time));
     held_.add(frame->own, frame->at.time, open, in_time(times));
   }

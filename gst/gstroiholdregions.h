@@ -53,7 +53,7 @@ class HeldRegions {
   FrameRegions locate(GstBuffer *buffer) const;
   // Takes the regions of a frame, in pixels of its whole frame, and holds them. `waiting`: the times of the frames that
   // wait.
-  void add(FrameRegions *frame, RoiList found, const HoldTimes &times, const RoiHistory::Span &waiting);
+  void add(FrameRegions *frame, RoiList found, const HoldTimes &times, const TimeSpan &waiting);
   // Instead of the regions that were held for the frames that wait: begin_again(), then the same for each of them.
   void begin_again() { held_.forget_tracks(); }
   void replace(FrameRegions *frame, RoiList found, const HoldTimes &times);
@@ -83,7 +83,7 @@ class HeldRegions {
   std::optional<int64_t> last_time_;  // of the last frame
   int64_t now_ = 0;                   // the stream time up to which all frames have come
   RoiHistory held_;                   // the regions of all frames that count
-  RoiHistory::Span missed_;           // the times of frames whose regions are not known
+  TimeSpan missed_;                   // the times of frames whose regions are not known
 };
 
 // Counts of frames and their regions, for the property "stats" of roihold and its reports. Not locked.

@@ -2,6 +2,7 @@
 #include "regions/history.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -71,7 +72,7 @@ void RoiHistory::Slice::reduce(FrameSize frame, Pixel to_frame) {
   }
   if (mask.size() <= kMostMasks) return;
   std::vector<std::shared_ptr<const RoiMask>> all;
-  Span at = mask[0].at;
+  TimeSpan at = mask[0].at;
   bool same = true;
   for (const auto &held : mask) {
     all.push_back(moved(held.region, to_frame));
@@ -115,11 +116,11 @@ void RoiHistory::rescale(Pixel by, FrameSize from, FrameSize to) {
   tracks_.clear();
 }
 
-void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, const RoiList *before) {
+void RoiHistory::add(const RoiList &found, int64_t time, const TimeSpan &open, RoiTimes times, const RoiList *before) {
   RoiTracks tracks = tracks_;
   // Timestamps that are out of order may take the stream back, so twice the times count.
   const RoiTimes kept = {2 * std::min(times.before, UINT64_MAX / 2), 2 * std::min(times.after, UINT64_MAX / 2)};
-  const auto counts = [&](const Span &at) {
+  const auto counts = [&](const TimeSpan &at) {
     return before || at.is_in_force(open, kept) || at.is_in_force(time, kept);
   };
   tracks.keep(counts);
@@ -129,24 +130,22 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
   else
     tracks.clear();
   RoiList dropped = before ? *before : RoiList();
-  const auto is_dropped = [&](const Span &at, auto &all, const auto &is_one) {
-    const bool came_then = at.first == time && at.last == time;
-    const auto found_at = came_then ? std::find_if(all.begin(), all.end(), is_one) : all.end();
-    if (found_at == all.end()) return false;
-    all.erase(found_at);
-    return true;
+  const auto keep = [&](const auto &from, auto *to, auto *drops, const auto &are_same) {
+    for (const auto &held : from) {
+      const auto is_it = [&](const auto &one) { return are_same(one, held.region); };
+      const bool came_then = held.at.first == time && held.at.last == time;
+      const auto drop = came_then ? std::find_if(drops->begin(), drops->end(), is_it) : drops->end();
+      if (drop != drops->end())
+        drops->erase(drop);
+      else if (counts(held.at))
+        to->push_back(held);
+    }
   };
   std::vector<Slice> slices;
   for (const Slice &slice : slices_) {
     Slice left = {slice.begin, {}, {}, {}};
-    for (const auto &held : slice.region) {
-      const auto is_it = [&](const DetectedRegion &one) { return is_same(one, held.region); };
-      if (counts(held.at) && !is_dropped(held.at, dropped.region, is_it)) left.region.push_back(held);
-    }
-    for (const auto &held : slice.mask) {
-      const auto is_it = [&](const auto &one) { return one == held.region; };
-      if (counts(held.at) && !is_dropped(held.at, dropped.mask, is_it)) left.mask.push_back(held);
-    }
+    keep(slice.region, &left.region, &dropped.region, is_same);
+    keep(slice.mask, &left.mask, &dropped.mask, std::equal_to<>());
     if (counts(slice.everywhere)) left.everywhere = slice.everywhere;
     if (!left.region.empty() || !left.mask.empty() || !left.everywhere.empty()) slices.push_back(std::move(left));
   }
@@ -170,7 +169,7 @@ RoiList RoiHistory::in_force(int64_t time, RoiTimes times, const RoiList &own) c
   std::vector<DetectedRegion> others;
   tracks_.add_between(time, times, &others);
   const std::set<RoiTracks::Place> left = tracks_.left(time, times);
-  const auto is_left = [&](const DetectedRegion &region, const Span &at) {
+  const auto is_left = [&](const DetectedRegion &region, const TimeSpan &at) {
     return at.first == at.last && left.count({at.first, region});
   };
   for (const Slice &slice : slices_) {

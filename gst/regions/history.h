@@ -36,13 +36,11 @@ class RoiHistory {
   // their place in the picture. If the sizes of both change, regions are scaled.
   Pixel set_picture(const PicturePlace &place);
 
-  using Span = TimeSpan;
-
   // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within `open`, even
   // by twice the `times`. `open`: the times of the frames that still wait and of the frame before. `before`: the
   // regions that an earlier call added for this frame. Then only these are dropped, each once, since another frame of
   // this time may have an equal one.
-  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, const RoiList *before = nullptr);
+  void add(const RoiList &found, int64_t time, const TimeSpan &open, RoiTimes times, const RoiList *before = nullptr);
   // Forgets which detections are of one object. To be called before all frames that wait are added again.
   void forget_tracks() { tracks_.clear(); }
   // The regions in force at the time of a frame, first its `own`. These are in force even where they are no longer
@@ -54,13 +52,13 @@ class RoiHistory {
   template <typename T>
   struct Held {
     T region;
-    Span at;
+    TimeSpan at;
   };
   struct Slice {
     int64_t begin;
     std::vector<Held<DetectedRegion>> region;
     std::vector<Held<std::shared_ptr<const RoiMask>>> mask;
-    Span everywhere;  // of frames all of which is a region
+    TimeSpan everywhere;  // of frames all of which is a region
 
     // `to_frame`: what moves regions into the coordinates of the frame.
     void reduce(FrameSize frame, Pixel to_frame);

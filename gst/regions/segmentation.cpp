@@ -73,11 +73,8 @@ std::shared_ptr<const RoiMask> cut_out(const Segmentation &segmentation, const R
                                                    side(extent.bottom - extent.top, box.height, segmentation.height)));
   const Pixels across = widen(&extent.left, &extent.right, segmentation.width, box.width);
   const Pixels down = widen(&extent.top, &extent.bottom, segmentation.height, box.height);
-  const auto moved = [](int start, int by) {
-    return static_cast<int>(std::min<int64_t>(int64_t{start} + by, INT_MAX));
-  };
   RegionMask &mask = result->mask;
-  mask.box = {moved(box.x, across.first), moved(box.y, down.first), across.length, down.length};
+  mask.box = moved(Region{box.x, box.y, across.length, down.length}, {across.first, down.first});
   mask.width = extent.right - extent.left;
   mask.height = extent.bottom - extent.top;
   mask.member.reserve(static_cast<size_t>(mask.width) * mask.height);

@@ -45,35 +45,29 @@ void RoiSelector::add_fixed(const WrittenRegion &written, size_t number) {
   for (size_t i = 0; i < v.size(); i += 2) points.push_back({v[i], v[i + 1]});
 }
 
-// Makes the pixels of polygons, which takes long where they have many points.
+// Makes the pixels of polygons, which takes long where they have many points. Complains if all regions of the settings
+// lie outside the picture.
 void RoiSelector::complete(const Cancellation &cancellation) const {
   if (complete_) return;
   std::vector<std::shared_ptr<const RegionPixels>> pixels;
   for (const std::vector<Point> &points : polygons_)
     pixels.push_back(polygon_pixels(points, grow_, frame_.width, frame_.height, cancellation));
-  fixed_.pixels.swap(pixels);
-  look_for_outside();
-  keep_those_in_picture(&fixed_.region);
-  const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
-  fixed_.pixels.erase(std::remove_if(fixed_.pixels.begin(), fixed_.pixels.end(), is_empty), fixed_.pixels.end());
-  complete_ = true;
-}
-
-// Complains if all regions of the settings lie outside the picture.
-void RoiSelector::look_for_outside() const {
-  const std::vector<Region> &all = fixed_.region;
-  if ((all.empty() && fixed_.pixels.empty()) || meta_ || fixed_.invert) return;
-  std::vector<Region> inside = all;
+  std::vector<Region> inside = fixed_.region;
   keep_those_in_picture(&inside);
-  if (!inside.empty()) return;
-  for (const auto &polygon : fixed_.pixels)
-    if (!polygon->run.empty()) return;
-  const Region &r = all.empty() ? fixed_.pixels[0]->box : all[0];
-  complaint_ = std::string("nothing is filtered: all ") + (fixed_.pixels.empty() ? "rectangles" : "regions") +
-               " of roi, such as " + std::string(all.empty() ? "the polygon within " : "") + std::to_string(r.x) + "," +
-               std::to_string(r.y) + "," + std::to_string(r.width) + "," + std::to_string(r.height) +
-               ", lie outside the picture of " + std::to_string(frame_.width) + "x" + std::to_string(frame_.height) +
-               (fixed_.pixels.empty() ? "" : " or have none of its pixels");
+  auto seen = pixels;
+  const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
+  seen.erase(std::remove_if(seen.begin(), seen.end(), is_empty), seen.end());
+  if (inside.empty() && seen.empty() && !(fixed_.region.empty() && pixels.empty()) && !meta_ && !fixed_.invert) {
+    const Region &r = fixed_.region.empty() ? pixels[0]->box : fixed_.region[0];
+    complaint_ = std::string("nothing is filtered: all ") + (pixels.empty() ? "rectangles" : "regions") +
+                 " of roi, such as " + (fixed_.region.empty() ? "the polygon within " : "") + std::to_string(r.x) +
+                 "," + std::to_string(r.y) + "," + std::to_string(r.width) + "," + std::to_string(r.height) +
+                 ", lie outside the picture of " + std::to_string(frame_.width) + "x" + std::to_string(frame_.height) +
+                 (pixels.empty() ? "" : " or have none of its pixels");
+  }
+  fixed_.region.swap(inside);
+  fixed_.pixels.swap(seen);
+  complete_ = true;
 }
 
 // Enlarges the regions by roi-grow, and drops those that have no pixel in the picture: they would be rounded up to a
@@ -132,19 +126,16 @@ RoiSelection RoiSelector::select(const RoiList &found, int first_row, int row_st
 }
 
 void move_regions(Regions *regions, int dx, int dy) {
-  const auto move = [regions, dx, dy](Region *r) {
-    r->x = limited(int64_t{r->x} + dx);
-    r->y = limited(int64_t{r->y} + int64_t{dy} * regions->row_step);
-  };
-  for (Region &r : regions->region) move(&r);
-  for (RegionMask &m : regions->mask) move(&m.box);
   if (dx == 0 && dy == 0) return;
+  const Pixel by = {dx, int64_t{dy} * regions->row_step};
+  for (Region &r : regions->region) r = moved(r, by);
+  for (RegionMask &m : regions->mask) m.box = moved(m.box, by);
   for (auto &pixels : regions->pixels) {
-    auto moved = std::make_shared<RegionPixels>(*pixels);
-    move(&moved->box);
-    moved->top += dy * regions->row_step;
-    for (PixelRun &run : moved->run) run = {run.begin + dx, run.end + dx};
-    pixels = std::move(moved);
+    auto copy = std::make_shared<RegionPixels>(*pixels);
+    copy->box = moved(copy->box, by);
+    copy->top += dy * regions->row_step;
+    for (PixelRun &run : copy->run) run = {run.begin + dx, run.end + dx};
+    pixels = std::move(copy);
   }
 }
 

@@ -62,7 +62,6 @@ class RoiSelector {
  private:
   void add_fixed(const WrittenRegion &written, size_t number);
   void complete(const Cancellation &cancellation) const;
-  void look_for_outside() const;
   void keep_those_in_picture(std::vector<Region> *regions) const;
 
   const TypeFilter types_;

@@ -46,8 +46,7 @@ Box around(const Box &box, FrameSize frame) {
 
 Region region_of(const Box &box) {
   const int64_t left = std::clamp(box.x0, -kFarthest, kFarthest), top = std::clamp(box.y0, -kFarthest, kFarthest);
-  const auto side = [](int64_t length) { return static_cast<int>(std::min<int64_t>(length, INT_MAX)); };
-  return {static_cast<int>(left), static_cast<int>(top), side(box.x1 - left), side(box.y1 - top)};
+  return {to_int(left), to_int(top), to_int(box.x1 - left), to_int(box.y1 - top)};
 }
 
 // A row or column of a mask: `count` samples over `length` pixels from pixel `start`.
@@ -151,9 +150,7 @@ bool is_same(const DetectedRegion &a, const DetectedRegion &b) {
 }
 
 Region moved(Region region, Pixel by) {
-  region.x = limited(region.x + by.x);
-  region.y = limited(region.y + by.y);
-  return region;
+  return {to_int(region.x + by.x), to_int(region.y + by.y), region.width, region.height, region.rotation};
 }
 
 std::shared_ptr<const RoiMask> moved(const std::shared_ptr<const RoiMask> &mask, Pixel by) {
@@ -194,12 +191,10 @@ bool is_outside(const RegionMask &mask, const Region &rectangle) {
 }
 
 bool is_outside(const RoiList &regions, FrameSize frame) {
-  if (regions.everywhere) return false;
-  for (const DetectedRegion &found : regions.region)
-    if (!is_outside(found.region, frame)) return false;
-  for (const auto &found : regions.mask)
-    if (!is_outside(found->mask, {0, 0, frame.width, frame.height})) return false;
-  return true;
+  const auto mask_is = [&](const auto &found) { return is_outside(found->mask, {0, 0, frame.width, frame.height}); };
+  return !regions.everywhere && std::all_of(regions.mask.begin(), regions.mask.end(), mask_is) &&
+         std::all_of(regions.region.begin(), regions.region.end(),
+                     [&](const auto &found) { return is_outside(found.region, frame); });
 }
 
 Region upright(const Region &region) {
@@ -211,8 +206,8 @@ Region rectangle_around(double left, double top, double right, double bottom) {
   const auto first = [&](double v) { return static_cast<int64_t>(std::floor(v + kRounding)); };
   const auto end = [&](double v) { return static_cast<int64_t>(std::ceil(v - kRounding)); };
   const int64_t x = first(left), y = first(top);
-  const auto side = [](int64_t length) { return static_cast<int>(std::clamp<int64_t>(length, 1, INT_MAX)); };
-  return {static_cast<int>(x), static_cast<int>(y), side(end(right) - x), side(end(bottom) - y)};
+  const auto side = [](int64_t length) { return to_int(std::max<int64_t>(length, 1)); };
+  return {to_int(x), to_int(y), side(end(right) - x), side(end(bottom) - y)};
 }
 
 Region grown(const Region &region, double fraction) {
@@ -232,7 +227,7 @@ std::shared_ptr<const RoiMask> grown(const RoiMask &mask, double fraction, Frame
   auto result = std::make_shared<RoiMask>();
   result->mask = blank(wanted, samples(wanted.width(), mask.mask.width, mask.mask.box.width),
                        samples(wanted.height(), mask.mask.height, mask.mask.box.height));
-  result->shorter_side = static_cast<int>(std::min<int64_t>(mask.shorter_side + 2 * distance, INT_MAX));
+  result->shorter_side = to_int(mask.shorter_side + 2 * distance);
   paint(mask.mask, {1, 1, distance}, {1, 1, distance}, &result->mask);
   return result;
 }
@@ -324,8 +319,8 @@ std::shared_ptr<const RoiMask> rescaled(const RoiMask &mask, FrameSize from, Fra
   auto result = std::make_shared<RoiMask>(mask);
   // The longer side may have become the shorter one.
   const int64_t side = mask.shorter_side;
-  result->shorter_side = static_cast<int>(std::min<int64_t>(
-      std::max(ceil_div(side * to.width, from.width), ceil_div(side * to.height, from.height)), INT_MAX));
+  result->shorter_side =
+      to_int(std::max(ceil_div(side * to.width, from.width), ceil_div(side * to.height, from.height)));
   const Region &given = mask.mask.box, box = rescaled(given, from, to);
   result->mask.box = box;
   if (stays_exact(mask.mask.width, given.width, from.width, to.width) &&

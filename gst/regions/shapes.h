@@ -60,11 +60,6 @@ int compare_labels(const Detected &a, const Detected &b);
 // Whether both are the same region, of the same types.
 bool is_same(const DetectedRegion &a, const DetectedRegion &b);
 
-// The nearest number that a coordinate or a length may be.
-inline int limited(int64_t v) {
-  return static_cast<int>(std::clamp<int64_t>(v, INT_MIN, INT_MAX));
-}
-
 struct FrameSize {
   int width = 0, height = 0;
   bool operator==(const FrameSize &other) const { return width == other.width && height == other.height; }
@@ -89,6 +84,11 @@ bool is_outside(const Region &region, FrameSize frame);
 bool is_outside(const RegionMask &mask, const Region &rectangle);
 // Whether no pixel of the frame can be in any of the regions.
 bool is_outside(const RoiList &regions, FrameSize frame);
+
+// The nearest int.
+inline int to_int(int64_t v) {
+  return static_cast<int>(std::clamp<int64_t>(v, INT_MIN, INT_MAX));
+}
 
 // Regions moved by some pixels.
 Region moved(Region region, Pixel by);
