@@ -180,15 +180,13 @@ Labels own_labels(Mtd mtd) {
   if (detections.empty()) detections.emplace_back();
   Labels labels;
   size_t taken = 0;
-  for (Labels &all : detections) {
-    const auto theirs = static_cast<ptrdiff_t>(all.size());
-    all.insert(all.end(), own.begin(), own.end());
-    if (!wanted.wants(all, background)) continue;
-    labels.insert(labels.end(), all.begin(), all.begin() + theirs);
-    taken++;
+  for (Labels &one : detections) {
+    one.insert(one.end(), own.begin(), own.end());
+    if (!wanted.wants(one, background)) continue;
+    if (taken++) labels.emplace_back();
+    labels.insert(labels.end(), one.begin(), one.end());
   }
   if (!taken) return {};
-  labels.insert(labels.end(), own.begin(), own.end());
   return {std::make_shared<const Labels>(std::move(labels)), 0,
           taken == detections.size() ? Cover::Exact : Cover::Joined};
 }
@@ -322,6 +320,7 @@ void add_values(const Segmentation &values, const Region &box, Mtd segmentation,
   const std::vector<const char *> names = find_names(segmentation);
   Labels tag;
   add_tag(segmentation, &tag);
+  const bool is_detection = !tag.empty() || has_related(segmentation, gst_analytics_od_mtd_get_mtd_type());
   bool counted = false;
   const auto found_of = [&](guint16 value) {
     const bool background = is_background(value, names[value]);
@@ -330,7 +329,7 @@ void add_values(const Segmentation &values, const Region &box, Mtd segmentation,
     own.push_back(std::to_string(value));
     const Detected found = wanted_part(segmentation, own, background, wanted);
     // A detection counts once, also with several values in its mask.
-    const bool is_part = !background && (!tag.empty() || (found.labels && found.labels->size() > own.size()));
+    const bool is_part = is_detection && !background;
     if (found.labels && !(is_part && std::exchange(counted, true))) wanted.count(*found.labels);
     return found;
   };

@@ -263,7 +263,7 @@ void RoiMetaReader::watch(bool some, const std::vector<Labels> &others, int64_t 
   constexpr size_t kMostNamed = 8;  // types in one message
   for (const Labels &labels : others)
     for (const std::string &label : labels)
-      if (seen_.size() < kMostNamed) seen_.insert(printable(trimmed(label)));
+      if (!label.empty() && seen_.size() < kMostNamed) seen_.insert(printable(trimmed(label)));
   if (!first_ || now < *first_) first_ = now;
   if (static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND) warn();
 }

@@ -15,7 +15,8 @@
 
 namespace cudaconv::gst {
 
-// The names of a detection, the usual one first; often there is none.
+// The names of a detection, the usual one first; often there is none. An empty one separates those of several
+// detections.
 using Labels = std::vector<std::string>;
 
 // How a region covers what was detected: exactly; with edges rounded outwards by less than a pixel; likewise, but where

@@ -45,9 +45,11 @@ bool TypeFilter::wants(const Labels &labels, bool background) const {
   const auto is_in = [](const std::vector<std::string> &types) {
     return [&types](const std::string &part) { return std::find(types.begin(), types.end(), part) != types.end(); };
   };
+  const auto end = std::find(labels.begin(), labels.end(), "");
+  if (end != labels.end() && wants(Labels(end + 1, labels.end()), background)) return true;
   bool selected = only_.empty() && !background, excluded = false;
-  for (const std::string &label : labels) {
-    const std::vector<std::string> parts = split(label);
+  for (auto label = labels.begin(); label != end; ++label) {
+    const std::vector<std::string> parts = split(*label);
     selected |= std::any_of(parts.begin(), parts.end(), is_in(only_));
     excluded |= !parts.empty() && std::all_of(parts.begin(), parts.end(), is_in(but_));
   }

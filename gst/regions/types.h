@@ -18,8 +18,9 @@ class TypeFilter {
 
   const std::string &text() const { return text_; }
 
-  // Whether it selects a detection with these labels. The text cannot name a label with commas as a whole: one of its
-  // parts selects it, and only all of them exclude it. The background of a segmentation mask has to be named.
+  // Whether it selects a detection with these labels, or one of several. The text cannot name a label with commas as a
+  // whole: one of its parts selects it, and only all of them exclude it. The background of a segmentation mask has to
+  // be named.
   bool wants(const Labels &labels, bool background = false) const;
   // Whether it names types that count, rather than types that do not.
   bool names_some() const { return !only_.empty(); }
