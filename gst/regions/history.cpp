@@ -118,8 +118,9 @@ void RoiHistory::rescale(Pixel by, FrameSize from, FrameSize to) {
 
 void RoiHistory::add(const RoiList &found, int64_t time, const TimeSpan &open, RoiTimes times, const RoiList *before) {
   RoiTracks tracks = tracks_;
-  // Timestamps that are out of order may take the stream back, so twice the times count.
-  const RoiTimes kept = {2 * std::min(times.before, UINT64_MAX / 2), 2 * std::min(times.after, UINT64_MAX / 2)};
+  // Timestamps that are out of order may take the stream back, so twice the longer one of the times counts.
+  const uint64_t longer = 2 * std::min(std::max(times.before, times.after), UINT64_MAX / 2);
+  const RoiTimes kept = {longer, longer};
   const auto counts = [&](const TimeSpan &at) {
     return before || at.is_in_force(open, kept) || at.is_in_force(time, kept);
   };

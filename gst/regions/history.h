@@ -37,9 +37,9 @@ class RoiHistory {
   Pixel set_picture(const PicturePlace &place);
 
   // Adds the regions of the frame at `time`. Drops those that are in force neither at that time nor within `open`, even
-  // by twice the `times`. `open`: the times of the frames that still wait and of the frame before. `before`: the
-  // regions that an earlier call added for this frame. Then only these are dropped, each once, since another frame of
-  // this time may have an equal one.
+  // by twice the longer one of the `times`. `open`: the times of the frames that still wait and of the frame before.
+  // `before`: the regions that an earlier call added for this frame. Then only these are dropped, each once, since
+  // another frame of this time may have an equal one.
   void add(const RoiList &found, int64_t time, const TimeSpan &open, RoiTimes times, const RoiList *before = nullptr);
   // Forgets which detections are of one object. To be called before all frames that wait are added again.
   void forget_tracks() { tracks_.clear(); }

@@ -296,6 +296,20 @@ GST_START_TEST(metas_of_other_pictures_count_too) {
 }
 GST_END_TEST;
 
+// The frame before a detection has its region, also where it comes behind it.
+GST_START_TEST(a_frame_out_of_order_has_the_regions_of_later_ones) {
+  Alone h("lookahead=40000000");
+  for (const int number : {0, 3, 4, 5, 2}) {
+    const Ref<GstBuffer> frame = frame_at(number, {});
+    if (number == 3) add_roi(frame.get(), "face", 8, 8, 16, 12);
+    fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+  }
+  push_event(h, gst_event_new_eos());
+  for (const char *regions : {"", "face 8,8,16,12", "", "", "face 8,8,16,12"})
+    assert_same_text(rois_of(h.pull().get()), regions);
+}
+GST_END_TEST;
+
 // Drops the metas of roihold, as an element does that copies only metas that it knows.
 GstPadProbeReturn forget_own_meta(GstPad *, GstPadProbeInfo *info, gpointer) {
   GstBuffer *frame = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
@@ -717,6 +731,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, the_filter_takes_what_is_in_force_alone);
   tcase_add_test(tc, what_later_elements_mark_counts_too);
   tcase_add_test(tc, metas_of_other_pictures_count_too);
+  tcase_add_test(tc, a_frame_out_of_order_has_the_regions_of_later_ones);
   tcase_add_test(tc, without_the_meta_no_less_is_hidden);
   tcase_add_test(tc, elements_between_keep_the_regions);
   tcase_add_test(tc, borders_of_scalers_show_nothing);
