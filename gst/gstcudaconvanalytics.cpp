@@ -170,8 +170,8 @@ Labels own_labels(Mtd mtd) {
   return labels;
 }
 
-// What an mtd with labels of its own is of: the related detections that it is wanted for. Joined where it is not wanted
-// for others. No labels: not wanted at all.
+// The labels of the related detections that an mtd is wanted for, each with the `own` ones of the mtd. Joined where it
+// is not wanted for others. No labels: it is not wanted.
 [[maybe_unused]] Detected wanted_part(Mtd mtd, const Labels &own, bool background, const WantedLabels &wanted) {
   std::vector<Labels> detections;
   if (!background)
