@@ -260,6 +260,12 @@ GstPadProbeReturn Branches::on_source(GstPad *, GstPadProbeInfo *info, gpointer 
     if (GST_BUFFER_PTS_IS_VALID(buffer)) GST_BUFFER_PTS(buffer) += b->shift;
     if (GST_BUFFER_DTS_IS_VALID(buffer)) GST_BUFFER_DTS(buffer) += b->shift;
   }
+  // tsdemux rounds times: sound that begins with the video may come some microseconds before, where muxers drop it.
+  const GstClockTime start = b->segment.start;
+  if (b->kind == Kind::kCoded && GST_BUFFER_PTS(buffer) < start && GST_BUFFER_PTS(buffer) + GST_MSECOND > start) {
+    GST_PAD_PROBE_INFO_DATA(info) = buffer = gst_buffer_make_writable(buffer);
+    GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = start;
+  }
   // After a delay a camera's frames come all at once, with one time. Encoders and muxers need each at its own. All
   // sound of more than 65,535 Hz has one time if qtdemux reads it uncompressed from a file of FFmpeg's.
   if ((b->kind == Kind::kVideo || b->kind == Kind::kSound) && GST_BUFFER_PTS_IS_VALID(buffer)) {

@@ -348,6 +348,10 @@ same_aac() { # of a transport stream: it is not encoded again
       return
   done
 }
+keeps_first_sound() { # which tsdemux puts 2 us before the video: 44 packets, after one that is 23 ms before
+  ffmpeg -v error -f lavfi -i testsrc2=s=160x120:r=25:d=1 -f lavfi -i sine=440:d=1 -c:v libx264 -bf 2 -c:a aac begin.ts </dev/null
+  converts 25 950 1050 begin.mkv begin.ts && [ "$(coded begin.mkv audio)" = 44 ]
+}
 tells_of_programs() {
   local maps="-program st=0 -program st=1"
   # shellcheck disable=SC2086  # several words
@@ -466,7 +470,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..38"
+  echo "1..39"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -497,6 +501,7 @@ files() {
   expect_unless "$no_ffmpeg$no_h264" "sound in time" sound_in_time
   expect_unless "$no_ffmpeg$no_h264$(needs opusenc)" "Opus into .mp4" whole_opus
   expect_unless "$no_ffmpeg$no_transport" "AAC of a transport stream" same_aac
+  expect_unless "$no_ffmpeg$no_transport" "its first packet" keeps_first_sound
   expect_unless "$no_ffmpeg$no_transport" "two programs" tells_of_programs
   expect_unless "$no_ffmpeg$no_h264" "a picture into .mp4" shows_picture
   expect_unless "$no_ffmpeg$(needs avidemux avdec_mpeg4)" "the times of an AVI" avi_times
