@@ -172,7 +172,7 @@ bool is_outside(const Region &region, FrameSize frame) {
 }
 
 bool is_outside(const RegionMask &mask, const Region &rectangle) {
-  const Box box = common(box_of(mask.box), box_of(rectangle));
+  const Box box = common(common(box_of(mask.box), box_of(rectangle)), {0, 0, INT_MAX, INT_MAX});
   if (box.empty()) return true;
   // The samples that centres of pixels are on; pixels count from the start of the mask.
   const auto samples_of = [](int64_t pixel, int64_t end, int64_t count, int64_t length) {

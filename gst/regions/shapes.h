@@ -81,7 +81,7 @@ struct PicturePlace {
 
 // Whether no pixel of the frame can be in the region. An empty region is outside of every frame.
 bool is_outside(const Region &region, FrameSize frame);
-// Whether no pixel of an upright rectangle is a member of the mask.
+// Whether no pixel of an upright rectangle is a member of the mask. None lies left of 0 or above it.
 bool is_outside(const RegionMask &mask, const Region &rectangle);
 // Whether no pixel of the frame can be in any of the regions.
 bool is_outside(const RoiList &regions, FrameSize frame);

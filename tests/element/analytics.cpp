@@ -915,7 +915,19 @@ GST_START_TEST(masks_of_several_detections) {
   }
   // What shows the face alone does not show the mask of both.
   check("mask=gauss5", "roi-type=face roi-invert=true", attach, [](int, int) { return Want::Filtered; });
+  // A mask that is above the picture takes no place.
+  s.box = {10, -40, 48, 40};
+  const Region above = {12, -30, 20, 40};
+  check(
+      "mask=gauss5", "",
+      [&](GstBuffer *b) {
+        const guint id = s.attach(b), detection = add_detection(b, "face", above);
+        fail_unless(
+            gst_analytics_relation_meta_set_relation(relations_of(b), GST_ANALYTICS_REL_TYPE_CONTAIN, id, detection));
+      },
+      [&](int x, int y) { return in(above, x, y) ? Want::Filtered : Want::Source; });
   // A mask of nothing but background takes no place.
+  s.box = {10, 8, 48, 32};
   s.classes = {{1, "background"}, {0, "background"}};
   check("mask=gauss5", "", attach,
         [&](int x, int y) { return in(face, x, y) || in(plate, x, y) ? Want::Filtered : Want::Source; });
