@@ -4,6 +4,8 @@
 // and infinity are left out, since no kernel makes them: numbers too large become the largest one.
 #pragma once
 
+#include <algorithm>
+
 #include "cuda_runtime.h"
 
 struct __half2 {
@@ -12,22 +14,30 @@ struct __half2 {
 
 namespace standin {
 
+inline uint64_t bits_of(double v) {
+  uint64_t bits;
+  std::memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+
+// The double with the same bits of exponent and mantissa has an exponent that counts from -1023 instead of -15.
 inline double half_to_double(uint32_t half) {
-  const int exponent = static_cast<int>(half >> 10 & 31), mantissa = static_cast<int>(half & 0x3ff);
-  const double v = exponent ? std::ldexp(0x400 + mantissa, exponent - 25) : std::ldexp(mantissa, -24);
+  const uint64_t bits = uint64_t{half & 0x7fff} << 42;
+  double v;
+  std::memcpy(&v, &bits, sizeof v);
+  v *= 0x1p1008;
   return half & 0x8000 ? -v : v;
 }
 
-// Rounds to nearest, halves to even, like the host's nearbyint().
+// Rounds to nearest, halves to even.
 inline uint32_t double_to_half(double v) {
-  int exponent = 0;
-  std::frexp(v, &exponent);
-  // The distance of neighbouring numbers is 2^(exponent - 11), for denormals 2^-24. A mantissa that is rounded up to
-  // 0x800 carries into the exponent's bits.
-  const int step = v == 0 || exponent < -13 ? -24 : exponent - 11;
-  const int units = static_cast<int>(std::nearbyint(std::ldexp(std::fabs(v), -step)));
-  const int bits = units + (step + 24) * 0x400;
-  return (std::signbit(v) ? 0x8000u : 0) | static_cast<uint32_t>(bits < 0x7bff ? bits : 0x7bff);
+  const double size = std::fabs(v);
+  uint64_t bits = bits_of(size);
+  if (size < 0x1p-14)  // neighbouring numbers are 2^-24 apart, as doubles are from 2^28 on
+    bits = bits_of(size + 0x1p28) - bits_of(0x1p28);
+  else  // a mantissa that is rounded up to 0x800 carries into the exponent's bits
+    bits = ((bits + (uint64_t{1} << 41) - 1 + (bits >> 42 & 1)) >> 42) - (1008 << 10);
+  return (std::signbit(v) ? 0x8000u : 0) | static_cast<uint32_t>(std::min<uint64_t>(bits, 0x7bff));
 }
 
 // Applies op to both numbers of pairs.
