@@ -805,7 +805,7 @@ void test_large_ellipses() {
 // Whether an upright region has the pixel in column x of row y of a field, by the definition.
 bool has_pixel(const Region &r, bool ellipse, int x, int y, const Plan::Part &part) {
   const auto row = [&](int frame_row) {  // the first row of the field at or below a row of the frame
-    int n = -100;
+    int n = (frame_row - part.first_row) / part.row_step - 1;
     while (part.first_row + n * part.row_step < frame_row) n++;
     return n;
   };
