@@ -45,6 +45,18 @@ void RoiSelector::add_fixed(const WrittenRegion &written, size_t number) {
   for (size_t i = 0; i < v.size(); i += 2) points.push_back({v[i], v[i + 1]});
 }
 
+// What to say of regions of the settings that all lie outside the picture.
+static std::string complaint_of_outside(const std::vector<Region> &rectangles,
+                                        const std::vector<std::shared_ptr<const RegionPixels>> &polygons,
+                                        FrameSize frame) {
+  const Region &r = rectangles.empty() ? polygons[0]->box : rectangles[0];
+  return std::string("nothing is filtered: all ") + (polygons.empty() ? "rectangles" : "regions") +
+         " of roi, such as " + (rectangles.empty() ? "the polygon within " : "") + std::to_string(r.x) + "," +
+         std::to_string(r.y) + "," + std::to_string(r.width) + "," + std::to_string(r.height) +
+         ", lie outside the picture of " + std::to_string(frame.width) + "x" + std::to_string(frame.height) +
+         (polygons.empty() ? "" : " or have none of its pixels");
+}
+
 // Makes the pixels of polygons, which takes long where they have many points. Complains if all regions of the settings
 // lie outside the picture.
 void RoiSelector::complete(const Cancellation &cancellation) const {
@@ -57,14 +69,8 @@ void RoiSelector::complete(const Cancellation &cancellation) const {
   auto seen = pixels;
   const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
   seen.erase(std::remove_if(seen.begin(), seen.end(), is_empty), seen.end());
-  if (inside.empty() && seen.empty() && !(fixed_.region.empty() && pixels.empty()) && !meta_ && !fixed_.invert) {
-    const Region &r = fixed_.region.empty() ? pixels[0]->box : fixed_.region[0];
-    complaint_ = std::string("nothing is filtered: all ") + (pixels.empty() ? "rectangles" : "regions") +
-                 " of roi, such as " + (fixed_.region.empty() ? "the polygon within " : "") + std::to_string(r.x) +
-                 "," + std::to_string(r.y) + "," + std::to_string(r.width) + "," + std::to_string(r.height) +
-                 ", lie outside the picture of " + std::to_string(frame_.width) + "x" + std::to_string(frame_.height) +
-                 (pixels.empty() ? "" : " or have none of its pixels");
-  }
+  if (inside.empty() && seen.empty() && !(fixed_.region.empty() && pixels.empty()) && !meta_ && !fixed_.invert)
+    complaint_ = complaint_of_outside(fixed_.region, pixels, frame_);
   fixed_.region.swap(inside);
   fixed_.pixels.swap(seen);
   complete_ = true;
