@@ -241,10 +241,14 @@ takes_turned_clip() { # FILE: the picture is upright, and no player turns it aga
     cmp turned.raw want.raw && ! gst-launch-1.0 -t filesrc location="$1" ! decodebin ! fakesink | grep -i orientation
 }
 is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
-  local code=0
-  timeout --foreground --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 \
-    backend=cpu n-threads=1 >interrupted 2>&1 || code=$?
-  cat interrupted
+  local code seconds
+  for seconds in 2 6 18; do # a busy machine may not have a frame by then
+    code=0
+    timeout --foreground --preserve-status -s INT "$seconds" "$player" -q -o "$1" clip.mkv mask=median size=31 \
+      iterations=400 backend=cpu n-threads=1 >interrupted 2>&1 || code=$?
+    cat interrupted
+    grep -q 'interrupted after 0 frames' interrupted || break
+  done
   samples "$1" sound.raw
   local frames bytes
   frames=$(frames_of "$1") bytes=$(stat -c %s sound.raw)
@@ -540,6 +544,8 @@ no_jpegparse=
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 no_bmp=
 gst-inspect-1.0 --exists avenc_bmp || no_bmp="no avenc_bmp (gstreamer1.0-libav)"
+no_y4m=
+gst-inspect-1.0 --exists y4mdec || no_y4m="no y4mdec (gstreamer1.0-plugins-bad)"
 no_window=
 command -v Xvfb >/dev/null || no_window="no Xvfb (xvfb)"
 gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)"
@@ -552,7 +558,7 @@ expect "a property that changes with time" video animated.webm --animate=sigma=0
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "its first frames too" animates_all
 expect "a picture" picture
-expect "a picture of bare frames" picture_of_bare
+expect_unless "$no_y4m" "a picture of bare frames" picture_of_bare
 expect "a live source" of_live_source
 expect "a live source that fails" refuses_dead_source
 expect "a missing file" refuses "nothing-there" nothing-there.mp4
