@@ -225,7 +225,8 @@ bool locate(Mtd detection, Region *region) {
 Region around(int left, int top, int right, int bottom) {
   const gint64 width = gint64{right} - left + 1, height = gint64{bottom} - top + 1;
   const gint64 by = (std::max(width, height) + 1) / 2;
-  return {to_int(left - by), to_int(top - by), to_int(width + 2 * by), to_int(height + 2 * by)};
+  return rectangle_around(static_cast<double>(left - by), static_cast<double>(top - by),
+                          static_cast<double>(right + by + 1), static_cast<double>(bottom + by + 1));
 }
 
 // Adds the region of a group of keypoints. Keypoints at one place have no size: all of the frame is a region.

@@ -76,8 +76,9 @@ struct AnalyticsPart {
 // - the rectangle of each detection, but not where a mask that is related to it has pixels in the rectangle. Its labels
 //   are its type, its semantic tag, the most probable classes that are related to it, and the tags of its groups;
 // - each value of a segmentation mask as one mask, or all values as one mask if they are many. A value has the labels
-//   of the detection that is related to the mask, the name of its class, from the classes that are related to the
-//   mask, and its number in decimal. Values with the class "background" and value 0 without a class are background;
+//   of the detection that is related to the mask, the name of its class and its number in decimal. The name is from the
+//   classes that are related to the mask. Values with the class "background" and value 0 without a class are
+//   background;
 // - a rectangle around each group of keypoints.
 // All of the frame becomes a region where there is anything else, such as tensors that nothing has decoded. `trouble`
 // then receives a sentence for the user.

@@ -58,7 +58,8 @@ DetectedRegion transformed(DetectedRegion found, const Matrix &matrix) {
       end = {std::max(end.x, corner.x), std::max(end.y, corner.y)};
     }
   found.cover = Cover::Joined;
-  found.region = {to_int(first.x - 1), to_int(first.y - 1), to_int(end.x - first.x + 2), to_int(end.y - first.y + 2)};
+  found.region = rectangle_around(static_cast<double>(first.x - 1), static_cast<double>(first.y - 1),
+                                  static_cast<double>(end.x + 1), static_cast<double>(end.y + 1));
   return found;
 }
 

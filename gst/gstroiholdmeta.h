@@ -30,9 +30,9 @@ SeenAnalytics analytics_lengths(GstBuffer *buffer, const GstMeta *end = nullptr)
 // Sets the meta of a writable buffer. It becomes the last one: metas before it are those that the roihold has seen.
 void set_held_regions(GstBuffer *buffer, RegionsInForce held);
 
-// The content of such a meta.
+// The regions in force that a meta of held_regions_api() has.
 const RegionsInForce &held_regions(const GstMeta *meta);
-// The content of the first one of a buffer; nullptr where it has none.
+// The regions in force that a buffer's first meta has; nullptr where there is none.
 const RegionsInForce *get_held_regions(GstBuffer *buffer);
 
 // How much of a buffer's analytics metas a roihold has seen: detectors add to them. Nothing where `held` is nullptr.

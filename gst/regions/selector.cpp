@@ -45,7 +45,7 @@ void RoiSelector::add_fixed(const WrittenRegion &written, size_t number) {
   for (size_t i = 0; i < v.size(); i += 2) points.push_back({v[i], v[i + 1]});
 }
 
-// What to say of regions of the settings that all lie outside the picture.
+// Returns the complaint about regions of the settings that all lie outside the picture.
 static std::string complaint_of_outside(const std::vector<Region> &rectangles,
                                         const std::vector<std::shared_ptr<const RegionPixels>> &polygons,
                                         FrameSize frame) {

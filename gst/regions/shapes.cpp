@@ -206,8 +206,7 @@ Region rectangle_around(double left, double top, double right, double bottom) {
   const auto first = [&](double v) { return static_cast<int64_t>(std::floor(v + kRounding)); };
   const auto end = [&](double v) { return static_cast<int64_t>(std::ceil(v - kRounding)); };
   const int64_t x = first(left), y = first(top);
-  const auto side = [](int64_t length) { return to_int(std::max<int64_t>(length, 1)); };
-  return {to_int(x), to_int(y), side(end(right) - x), side(end(bottom) - y)};
+  return region_of(Box{x, y, std::max(end(right), x + 1), std::max(end(bottom), y + 1)});
 }
 
 Region grown(const Region &region, double fraction) {

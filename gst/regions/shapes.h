@@ -15,8 +15,8 @@
 
 namespace cudaconv::gst {
 
-// The names of a detection, the usual one first; often there is none. An empty one separates those of several
-// detections.
+// The names of a detection, the usual one first; often there is none. An empty name separates the names of
+// several detections.
 using Labels = std::vector<std::string>;
 
 // How a region covers what was detected: exactly; with edges rounded outwards by less than a pixel; likewise, but where
@@ -100,7 +100,8 @@ RoiList moved(RoiList regions, Pixel by);
 // see joined().
 RoiList widened(RoiList regions, Pixel by, FrameSize frame);
 
-// The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.
+// The smallest region around a rectangle, to 2^-20 of a pixel. What is beyond 2^30 pixels from the corner of the frame,
+// which no frame reaches, may be cut off.
 Region rectangle_around(double left, double top, double right, double bottom);
 // The smallest upright region around a region that may be turned.
 Region upright(const Region &region);

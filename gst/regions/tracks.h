@@ -27,7 +27,7 @@ class RoiTracks {
   static constexpr size_t kMostObjects = 256, kMostMatches = 1024;
 
   void clear() { *this = RoiTracks(); }
-  // Matches the detections of the frame at `time` with those of earlier frames. To be called for each
+  // Matches the detections of the frame at `time` with the detections of earlier frames. To be called for each
   // frame. If time has stepped back, nothing is matched. `frame`: all of the frame, in the coordinates of the
   // detections.
   void add(const std::vector<DetectedRegion> &found, int64_t time, RoiTimes times, const Region &frame);

@@ -625,6 +625,11 @@ GST_START_TEST(groups_of_keypoints_are_regions) {
   check_frame(h, in.get(), gray(), "mask=gauss5", {{face}});
   h.set("roi-type=thumb");
   check_frame(h, in.get(), gray(), "mask=gauss5", {{thumb}});
+  // The box of the farthest keypoints has the picture in it.
+  const GstVideoInfo info = gray();
+  const Ref<GstBuffer> far = random_frame(info, random);
+  add_group(far.get(), "thumb", {G_MININT, G_MININT, G_MAXINT, G_MAXINT});
+  check_frame(h, far.get(), info, "mask=gauss5", {{{0, 0, GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)}}});
 }
 GST_END_TEST;
 

