@@ -61,8 +61,8 @@ static constexpr bool copies_lose_detections() {
   return false;
 }
 
-void add_analytics(GstBuffer *buffer, const WantedLabels &, const AnalyticsPart &part, RoiList *list,
-                   std::string *trouble) {
+void add_analytics(GstBuffer *buffer, const PicturePlace &, const WantedLabels &, const AnalyticsPart &part,
+                   RoiList *list, std::string *trouble) {
   if (has_undecoded_tensors(buffer)) return filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
   size_t number = 0;
@@ -423,8 +423,8 @@ gsize analytics_length(const GstMeta *meta) {
 }
 
 // The ids of mtds count from 0, in the order in which they were added.
-void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const AnalyticsPart &part, RoiList *list,
-                   std::string *trouble) {
+void add_analytics(GstBuffer *buffer, [[maybe_unused]] const PicturePlace &place, const WantedLabels &wanted,
+                   const AnalyticsPart &part, RoiList *list, std::string *trouble) {
   if (has_undecoded_tensors(buffer)) filter_whole(kUndecoded, list, trouble);
   gpointer state = nullptr;
   for (size_t number = 0; GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, analytics_meta_api());
@@ -433,13 +433,14 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const Analytic
     const auto counts = [&](Mtd mtd) { return part.has(number, mtd.id); };
     Ids replaced;  // detections whose place is taken by masks
 #ifdef CUDACONV_ANALYTICS_MASKS
+    const Region picture = moved(Region{0, 0, place.picture.width, place.picture.height}, place.corner);
     for_each(relations, gst_analytics_segmentation_mtd_get_mtd_type(), [&](Mtd segmentation) {
       if (!counts(segmentation)) return;
       const size_t first = list->mask.size();
       add_segmentation(segmentation, wanted, list, trouble);
       for_each_related(segmentation, gst_analytics_od_mtd_get_mtd_type(), [&](Mtd detection) {
         Region at;
-        const auto has_pixel = [&](const auto &mask) { return !is_outside(mask->mask, upright(at)); };
+        const auto has_pixel = [&](const auto &mask) { return !is_outside(mask->mask, common(upright(at), picture)); };
         if (locate(detection, &at) &&
             std::any_of(list->mask.begin() + static_cast<ptrdiff_t>(first), list->mask.end(), has_pixel))
           replaced.insert(detection.id);

@@ -73,8 +73,9 @@ struct AnalyticsPart {
 };
 
 // Adds the regions in this part of the buffer's GstAnalyticsRelationMetas to `list`, in pixels of the whole frame:
-// - the rectangle of each detection, but not where a mask that is related to it has pixels in the rectangle. Its labels
-//   are its type, its semantic tag, the most probable classes that are related to it, and the tags of its groups;
+// - the rectangle of each detection, but not where a mask that is related to it has pixels of the picture in the
+//   rectangle. Its labels are its type, its semantic tag, the most probable classes that are related to it, and the
+//   tags of its groups;
 // - each value of a segmentation mask as one mask, or all values as one mask if they are many. A value has the labels
 //   of the detection that is related to the mask, the name of its class and its number in decimal. The name is from the
 //   classes that are related to the mask. Values with the class "background" and value 0 without a class are
@@ -82,7 +83,7 @@ struct AnalyticsPart {
 // - a rectangle around each group of keypoints.
 // All of the frame becomes a region where there is anything else, such as tensors that nothing has decoded. `trouble`
 // then receives a sentence for the user.
-void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, const AnalyticsPart &part, RoiList *list,
-                   std::string *trouble);
+void add_analytics(GstBuffer *buffer, const PicturePlace &place, const WantedLabels &wanted, const AnalyticsPart &part,
+                   RoiList *list, std::string *trouble);
 
 }  // namespace cudaconv::gst

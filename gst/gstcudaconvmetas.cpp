@@ -46,12 +46,13 @@ RoiList RegionFinder::find(const StreamContext &context, GstBuffer *buffer, cons
   const int64_t time = stream_time_of(buffer, segment, buffer_duration(context.info), last_time_).time;
   last_time_ = time;
   RoiTypeCounts types;
-  RoiList found = metas_.read(buffer, context.roi.types(), plays_backwards(segment) ? -time : time, &types);
+  const PicturePlace place = picture_place(buffer, context.info);
+  RoiList found = metas_.read(buffer, place, context.roi.types(), plays_backwards(segment) ? -time : time, &types);
   if (!found.empty()) {
     std::lock_guard<std::mutex> guard(lock_);
     counts_.add(found.count(), types);
   }
-  return moved_to_picture(std::move(found), picture_place(buffer, context.info), context.info);
+  return moved_to_picture(std::move(found), place, context.info);
 }
 
 std::vector<PlannedView> RegionFinder::plan(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
@@ -88,7 +89,7 @@ static void add_analytics_regions(GstBuffer *output, GstBuffer *input, const Ana
   RoiList found;
   std::string trouble;  // the reader of the input's regions says it
   const WantedLabels all = {[](const Labels &, bool background) { return !background; }, [](const Labels &) {}};
-  add_analytics(input, all, part, &found, &trouble);
+  add_analytics(input, place, all, part, &found, &trouble);
   add_roi_metas(output, moved_to_picture(std::move(found), place, info), 0, 0, place.picture, repeat);
 }
 

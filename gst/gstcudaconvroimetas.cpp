@@ -68,8 +68,8 @@ void add_held(const RoiList &held, const WantedLabels &wanted, RoiList *list) {
 
 // Adds the regions that are wanted in the metas that a roihold has seen, or in all others. `held`: its regions, nullptr
 // where there is none. `trouble`: see add_analytics().
-void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const WantedLabels &wanted, RoiList *list,
-               std::string *trouble) {
+void add_metas(GstBuffer *buffer, const PicturePlace &place, const RegionsInForce *held, bool seen,
+               const WantedLabels &wanted, RoiList *list, std::string *trouble) {
   bool is_seen = held && !held->mixed;
   gpointer state = nullptr;
   while (GstMeta *meta = gst_buffer_iterate_meta(buffer, &state)) {
@@ -89,7 +89,7 @@ void add_metas(GstBuffer *buffer, const RegionsInForce *held, bool seen, const W
     list->region.back().repeats = repeats && has_meta(buffer, kAnalyticsApi);
     if (!list->region.back().repeats) wanted.count(labels);
   }
-  add_analytics(buffer, wanted, {seen_analytics(buffer, held), seen}, list, trouble);
+  add_analytics(buffer, place, wanted, {seen_analytics(buffer, held), seen}, list, trouble);
 }
 
 constexpr size_t kMostTypes = 100;
@@ -202,24 +202,25 @@ void RoiCounts::write(GstStructure *structure, const RoiCounts &since) const {
                     GST_TYPE_STRUCTURE, types, nullptr);
 }
 
-RoiList RoiMetaReader::select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const {
+RoiList RoiMetaReader::select(GstBuffer *buffer, const PicturePlace &place, const WantedLabels &wanted,
+                              std::string *trouble) const {
   RoiList list;
   const RegionsInForce *const held = get_held_regions(buffer);
   gpointer state = nullptr;
   while (const GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, held_regions_api()))
     add_held(held_regions(meta).regions, wanted, &list);
-  add_metas(buffer, held, false, wanted, &list, trouble);
+  add_metas(buffer, place, held, false, wanted, &list, trouble);
   if (!held || beside_ == Beside::kOthers) return list;
   const TypeFilter taken(held->types);
   const auto left_out = [&](const Labels &labels, bool background) {
     return !taken.wants(labels, background) && wanted.wants(labels, background);
   };
-  add_metas(buffer, held, true, {left_out, wanted.count}, &list, trouble);
+  add_metas(buffer, place, held, true, {left_out, wanted.count}, &list, trouble);
   return list;
 }
 
-RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts,
-                                  std::vector<Labels> *others) {
+RoiList RoiMetaReader::read_again(GstBuffer *buffer, const PicturePlace &place, const TypeFilter &types,
+                                  RoiTypeCounts *counts, std::vector<Labels> *others) {
   std::string trouble;
   const auto wants = [&](const Labels &labels, bool background) {
     const bool wanted = types.wants(labels, background);
@@ -227,18 +228,19 @@ RoiList RoiMetaReader::read_again(GstBuffer *buffer, const TypeFilter &types, Ro
     return wanted;
   };
   const auto count = [&](const Labels &labels) { (*counts)[labels.empty() ? "" : trimmed(labels.front())]++; };
-  RoiList list = select(buffer, {wants, count}, &trouble);
+  RoiList list = select(buffer, place, {wants, count}, &trouble);
   if (!trouble.empty()) messages_.warn_once("metas", trouble);
   return list;
 }
 
-RoiList RoiMetaReader::read(GstBuffer *buffer, const TypeFilter &types, int64_t now, RoiTypeCounts *counts) {
+RoiList RoiMetaReader::read(GstBuffer *buffer, const PicturePlace &place, const TypeFilter &types, int64_t now,
+                            RoiTypeCounts *counts) {
   if (types.text() != wanted_) {
     start();
     wanted_ = types.text();
   }
   std::vector<Labels> others;
-  RoiList found = read_again(buffer, types, counts, &others);
+  RoiList found = read_again(buffer, place, types, counts, &others);
   watch(!found.empty(), others, now);
   return found;
 }

@@ -76,19 +76,21 @@ class RoiMetaReader {
   // To be called when the element starts.
   void start();
   // The regions of the types that are selected, in pixels of the whole frame: a GstVideoCropMeta does not change them.
+  // `place`: of the picture.
   // Where a meta cannot be read, all of the frame, or the rectangle that the meta names, is a region. Counts the
   // regions by type in `counts`, and adds the labels of the others to `others`.
-  RoiList read_again(GstBuffer *buffer, const TypeFilter &types, RoiTypeCounts *counts,
+  RoiList read_again(GstBuffer *buffer, const PicturePlace &place, const TypeFilter &types, RoiTypeCounts *counts,
                      std::vector<Labels> *others = nullptr);
   // The same for each frame that comes. `now` is in nanoseconds, and grows as the stream plays. Warns where nothing has
   // matched for five seconds.
-  RoiList read(GstBuffer *buffer, const TypeFilter &types, int64_t now, RoiTypeCounts *counts);
+  RoiList read(GstBuffer *buffer, const PicturePlace &place, const TypeFilter &types, int64_t now,
+               RoiTypeCounts *counts);
   // To be called for each event. Time may jump at a flush and a segment; at the end of the stream, warns where nothing
   // has matched at all.
   void look_at_event(const GstEvent *event);
 
  private:
-  RoiList select(GstBuffer *buffer, const WantedLabels &wanted, std::string *trouble) const;
+  RoiList select(GstBuffer *buffer, const PicturePlace &place, const WantedLabels &wanted, std::string *trouble) const;
   void watch(bool some, const std::vector<Labels> &others, int64_t now);
   void warn();
 

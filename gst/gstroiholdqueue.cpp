@@ -147,7 +147,8 @@ void HoldQueue::look_again() {
     if (!item.frame) continue;
     try {
       RoiTypeCounts types;
-      regions_.replace(&item.regions, metas_.read_again(item.frame.get(), TypeFilter(settings_.types), &types),
+      regions_.replace(&item.regions,
+                       metas_.read_again(item.frame.get(), item.regions.place, TypeFilter(settings_.types), &types),
                        settings_);
       item.regions.types = std::move(types);
     } catch (const std::exception &) {
@@ -170,7 +171,7 @@ GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
     }
     std::list<Item> place(1);  // in items_, allocated before anything changes
     RoiTypeCounts counts;
-    RoiList found = metas_.read(frame.get(), types, regions_.playing_time(located.at.time), &counts);
+    RoiList found = metas_.read(frame.get(), located.place, types, regions_.playing_time(located.at.time), &counts);
     std::unique_lock<std::mutex> guard(lock_);
     if (settings_.types != types.text()) looks_again_ = true;  // they have changed meanwhile
     place.front().regions = located;

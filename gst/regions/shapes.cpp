@@ -172,7 +172,7 @@ bool is_outside(const Region &region, FrameSize frame) {
 }
 
 bool is_outside(const RegionMask &mask, const Region &rectangle) {
-  const Box box = common(common(box_of(mask.box), box_of(rectangle)), {0, 0, INT_MAX, INT_MAX});
+  const Box box = common(box_of(mask.box), box_of(rectangle));
   if (box.empty()) return true;
   // The samples that centres of pixels are on; pixels count from the start of the mask.
   const auto samples_of = [](int64_t pixel, int64_t end, int64_t count, int64_t length) {
@@ -199,6 +199,10 @@ bool is_outside(const RoiList &regions, FrameSize frame) {
 
 Region upright(const Region &region) {
   return region.rotation == 0 ? region : region_of(bounds_of(region));
+}
+
+Region common(const Region &a, const Region &b) {
+  return region_of(common(box_of(a), box_of(b)));
 }
 
 Region rectangle_around(double left, double top, double right, double bottom) {

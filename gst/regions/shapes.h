@@ -81,7 +81,7 @@ struct PicturePlace {
 
 // Whether no pixel of the frame can be in the region. An empty region is outside of every frame.
 bool is_outside(const Region &region, FrameSize frame);
-// Whether no pixel of an upright rectangle is a member of the mask. None lies left of 0 or above it.
+// Whether no pixel of an upright rectangle is a member of the mask.
 bool is_outside(const RegionMask &mask, const Region &rectangle);
 // Whether no pixel of the frame can be in any of the regions.
 bool is_outside(const RoiList &regions, FrameSize frame);
@@ -105,6 +105,8 @@ RoiList widened(RoiList regions, Pixel by, FrameSize frame);
 Region rectangle_around(double left, double top, double right, double bottom);
 // The smallest upright region around a region that may be turned.
 Region upright(const Region &region);
+// The part that two upright regions have in common; without width or height where there is none.
+Region common(const Region &a, const Region &b);
 
 // The region enlarged on each side by `fraction` of its width and height, along its own axes. Sides end at 2^31-1
 // pixels.

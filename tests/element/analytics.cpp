@@ -376,6 +376,20 @@ GST_START_TEST(masks_of_cropped_frames) {
     if (beside)
       for (Harness *h : {&between, &next}) h->take(GST_MESSAGE_WARNING);
   }
+  // A mask beside the crop rectangle does not take the place of its detection.
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random, kScattered);
+  GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta(in.get());
+  crop->x = 38;
+  crop->y = 10;
+  crop->width = 50;
+  crop->height = 40;
+  const guint person = add_detection(in.get(), "person", segmentation.box), mask = segmentation.attach(in.get());
+  fail_unless(
+      gst_analytics_relation_meta_set_relation(relations_of(in.get()), GST_ANALYTICS_REL_TYPE_RELATE_TO, mask, person));
+  const Ref<GstBuffer> unfiltered = Harness("roi-meta=true roi-type=car", part).filter(in.get());
+  const Ref<GstBuffer> out = Harness("mask=fill roi-meta=true", part).filter(in.get());
+  check_layers(unfiltered.get(), out.get(), part, {{"mask=fill", {{{0, 0, 20, 30}}}}});
 }
 GST_END_TEST;
 #endif
@@ -920,17 +934,26 @@ GST_START_TEST(masks_of_several_detections) {
   }
   // What shows the face alone does not show the mask of both.
   check("mask=gauss5", "roi-type=face roi-invert=true", attach, [](int, int) { return Want::Filtered; });
-  // A mask that is above the picture takes no place.
-  s.box = {10, -40, 48, 40};
-  const Region above = {12, -30, 20, 40};
-  check(
-      "mask=gauss5", "",
-      [&](GstBuffer *b) {
-        const guint id = s.attach(b), detection = add_detection(b, "face", above);
-        fail_unless(
-            gst_analytics_relation_meta_set_relation(relations_of(b), GST_ANALYTICS_REL_TYPE_CONTAIN, id, detection));
-      },
-      [&](int x, int y) { return in(above, x, y) ? Want::Filtered : Want::Source; });
+  // A mask without a pixel in the picture takes no place, also where a part of its samples is there.
+  const struct {
+    Region mask, box;
+  } outside[] = {{{10, -40, 48, 40}, {12, -30, 20, 40}},
+                 {{-48, 8, 48, 32}, {-30, 12, 40, 20}},
+                 {{kWidth, 8, 48, 32}, {kWidth - 10, 12, 40, 20}},
+                 {{kWidth - 8, 8, 48, 32}, {kWidth - 20, 12, 40, 20}},
+                 {{10, kHeight - 6, 48, 32}, {12, kHeight - 10, 20, 40}}};
+  for (const auto &[mask, box] : outside) {
+    s.box = mask;
+    for (const char *hold : {"", "hold=0"})
+      check(
+          "mask=gauss5", hold,
+          [&, at = box](GstBuffer *b) {
+            const guint id = s.attach(b), detection = add_detection(b, "face", at);
+            fail_unless(gst_analytics_relation_meta_set_relation(relations_of(b), GST_ANALYTICS_REL_TYPE_CONTAIN, id,
+                                                                 detection));
+          },
+          [&, at = box](int x, int y) { return in(at, x, y) ? Want::Filtered : Want::Source; });
+  }
   // A mask of nothing but background takes no place.
   s.box = {10, 8, 48, 32};
   s.classes = {{1, "background"}, {0, "background"}};
