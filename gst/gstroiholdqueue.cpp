@@ -204,9 +204,9 @@ void HoldQueue::add(std::list<Item> &&place) {
   for (size_t late = upstream_.note_frame(item.regions.at.time, item.regions.running_time, settings_.wait(false)); late;
        late--)
     count_early("frames come later than the latency of upstream allows");
-  // If time jumps back, no later frame follows the waiting ones.
+  // If time jumps back, no later frame follows the waiting ones. Frames out of order are no jump.
   const auto first = std::find_if(items_.begin(), items_.end(), [](const Item &one) { return one.frame != nullptr; });
-  if (first != items_.end() && regions_.is_before(item.regions.at.time, first->regions.at.time)) end_all();
+  if (first != items_.end() && regions_.jumps_back(first->regions, item.regions, settings_)) end_all();
   item.lost = std::exchange(sent_.lost_before, false);
   items_.splice(items_.end(), place);
   changed_.notify_all();

@@ -75,6 +75,12 @@ RoiList HeldRegions::in_force(const FrameRegions &frame, const HoldTimes &times)
   return regions;
 }
 
+bool HeldRegions::jumps_back(const FrameRegions &first, const FrameRegions &frame, const HoldTimes &times) const {
+  const bool backwards = plays_backwards(segment_);
+  const int64_t from = first.at.time, to = frame.at.time;
+  return !(backwards ? is_within(from, to, times.wait(true)) : is_within(to, from, times.wait(false)));
+}
+
 // After a field the other one may come with the same time.
 bool HeldRegions::is_over(const FrameRegions &frame, const HoldTimes &times) const {
   const bool backwards = plays_backwards(segment_);

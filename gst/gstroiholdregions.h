@@ -66,6 +66,8 @@ class HeldRegions {
 
   // Whether time `a` comes before `b` where the stream plays.
   bool is_before(int64_t a, int64_t b) const { return plays_backwards(segment_) ? a > b : a < b; }
+  // Whether a frame comes before the first one that waits, by more than that one waits.
+  bool jumps_back(const FrameRegions &first, const FrameRegions &frame, const HoldTimes &times) const;
   // Whether no later frame can add regions to this one.
   bool is_over(const FrameRegions &frame, const HoldTimes &times) const;
   // Whether waiting frames must leave before the event, since it ends their caps, segment or stream.

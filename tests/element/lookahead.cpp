@@ -273,6 +273,13 @@ GST_START_TEST(times_that_are_not_in_order) {
       clip.push(time(ms), ms == 39 ? std::vector<Region>{{8, 8, 16, 12}} : std::vector<Region>());
     push_event(h, gst_event_new_eos());
     for (const int ms : {0, 40, 39, 80, 119, 120, 160}) clip.check(time(ms), time(ms) - hold, time(ms) + lookahead);
+    // A frame that comes before the first one that waits ends no wait.
+    Stream start(settings(lookahead, hold), "GRAY8", 0, rate);
+    Clip first(start);
+    for (const int ms : {40, 0, 80, 120, 160, 200})
+      first.push(time(ms), ms == 120 ? std::vector<Region>{{8, 8, 16, 12}} : std::vector<Region>());
+    push_event(start, gst_event_new_eos());
+    for (const int ms : {40, 0, 80, 120, 160, 200}) first.check(time(ms), time(ms) - hold, time(ms) + lookahead);
   }
   // A frame ahead of its neighbours waits longer than its regions are in force at their times.
   Stream h(settings(3 * kFrame, 0));
