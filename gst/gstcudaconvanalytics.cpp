@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <utility>
@@ -202,7 +203,7 @@ int64_t tracked_id(Mtd detection) {
   return static_cast<int64_t>(id);
 }
 
-// Returns false where the detection has no place.
+// Returns false where the detection has no place. A negative size counts to the left, or upwards.
 bool locate(Mtd detection, Region *region) {
   gfloat confidence;
 #ifdef CUDACONV_ANALYTICS_ORIENTED
@@ -211,11 +212,14 @@ bool locate(Mtd detection, Region *region) {
                                                   &rotation, &confidence))
     return false;
   if (std::isfinite(rotation)) region->rotation = std::remainder(static_cast<double>(rotation), 2 * G_PI);
-  return true;
 #else
-  return gst_analytics_od_mtd_get_location(&detection, &region->x, &region->y, &region->width, &region->height,
-                                           &confidence);
+  if (!gst_analytics_od_mtd_get_location(&detection, &region->x, &region->y, &region->width, &region->height,
+                                         &confidence))
+    return false;
 #endif
+  *region = moved(*region, {std::min(region->width, 0), std::min(region->height, 0)});
+  for (int *length : {&region->width, &region->height}) *length = to_int(std::abs(gint64{*length}));
+  return true;
 }
 
 #ifdef CUDACONV_ANALYTICS_KEYPOINTS
