@@ -102,7 +102,7 @@ bool HeldRegions::ends_frames(GstEvent *event, GstPad *sinkpad) const {
     case GST_EVENT_SEGMENT: {
       const GstSegment *segment;
       gst_event_parse_segment(event, &segment);
-      return plays_backwards(*segment) != plays_backwards(segment_) || is_other_segment(event, segment_, true);
+      return plays_backwards(*segment) != plays_backwards(segment_) || !keeps_stream_times(event, segment_);
     }
     case GST_EVENT_STREAM_START:
       return is_other_stream(event, sinkpad);

@@ -517,7 +517,10 @@ GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
   push_three(0);
   send_segment(h, 0);  // the same one
   fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
-  send_segment(h, 100 * kFrame);
+  GstSegment other;
+  gst_segment_init(&other, GST_FORMAT_TIME);
+  other.start = 100 * kFrame;  // has stream time 0
+  push_event(h, gst_event_new_segment(&other));
   check_three(0);
   push_three(100);
   push_event(h, gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&h.info)).get()));  // the same ones
@@ -569,8 +572,8 @@ GST_START_TEST(a_new_element_upstream_lets_no_frame_go) {
 }
 GST_END_TEST;
 
-// The stream times of frames stay as they are in another running time, at another speed, and where the end becomes
-// known. Frames go on waiting.
+// The stream times of frames stay as they are where a demuxer brings its segment up to date, in another running time,
+// at another speed, and where the end becomes known. Frames go on waiting.
 GST_START_TEST(a_segment_of_the_same_stream_times_lets_no_frame_go) {
   Stream h(settings(2 * kFrame, kFrame));
   Clip clip(h);
@@ -578,6 +581,7 @@ GST_START_TEST(a_segment_of_the_same_stream_times_lets_no_frame_go) {
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
   for (int i = 0; i < 9; i++) {
+    if (i == 1) segment.start = segment.time = kFrame;
     if (i == 2) segment.base = kFrame;
     if (i == 3) segment.offset = kFrame;
     if (i == 4) segment.rate = 2;
