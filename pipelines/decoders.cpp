@@ -3,7 +3,10 @@
 
 #include <gst/video/video.h>
 
+#include <algorithm>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "media.h"
 
@@ -147,6 +150,108 @@ void forget_display_time(GstElement *, GstPad *pad, gpointer) {
   gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, forget, nullptr, nullptr);
 }
 
+// The data of a box of an MP4 file.
+struct Box {
+  guint8 *data, *end;
+
+  std::vector<Box> inside(const char *type) const {
+    std::vector<Box> found;
+    guint32 size;  // with its own eight bytes
+    for (guint8 *at = data; end - at >= 8 && (size = GST_READ_UINT32_BE(at)) >= 8 && size <= end - at; at += size)
+      if (!std::memcmp(at + 4, type, 4)) found.push_back({at + 8, at + size});
+    return found;
+  }
+};
+
+// The unit and the duration in a box `mvhd` or `mdhd`.
+struct Length {
+  guint8 *at = nullptr;
+  bool wide = false;  // 64 bits
+  guint32 scale = 0;  // units a second; 0: unknown
+
+  explicit Length(const std::vector<Box> &boxes) {
+    if (boxes.empty() || boxes[0].end - boxes[0].data < 20) return;
+    wide = *boxes[0].data == 1;
+    if (wide && boxes[0].end - boxes[0].data < 32) return;
+    at = boxes[0].data + (wide ? 24 : 16);
+    scale = GST_READ_UINT32_BE(at - 4);
+  }
+  guint64 get() const { return wide ? GST_READ_UINT64_BE(at) : GST_READ_UINT32_BE(at); }
+  void set(guint64 length) const {
+    if (wide)
+      GST_WRITE_UINT64_BE(at, length);
+    else
+      GST_WRITE_UINT32_BE(at, static_cast<guint32>(std::min<guint64>(length, G_MAXUINT32 - 1)));
+  }
+};
+
+// Where the edit list of a track enters its media at the latest, in units of the media.
+guint64 latest_entry(const Box &track) {
+  guint64 latest = 0;
+  for (const Box &edits : track.inside("edts"))
+    for (const Box &list : edits.inside("elst")) {
+      const bool wide = list.end > list.data && *list.data == 1;
+      const int size = wide ? 20 : 12;
+      for (const guint8 *at = list.data + 8; list.end - at >= size; at += size) {
+        const gint64 entry =
+            wide ? static_cast<gint64>(GST_READ_UINT64_BE(at + 8)) : static_cast<gint32>(GST_READ_UINT32_BE(at + 4));
+        latest = std::max(latest, static_cast<guint64>(std::max<gint64>(entry, 0)));  // -1: nothing is shown
+      }
+    }
+  return latest;
+}
+
+constexpr char kAdded[] = "cudaconv-added";  // where qtdemux keeps the nanoseconds that it was told in vain
+
+// qtdemux ends each stream after the duration of the whole, but counts from the beginning of the media, also where an
+// edit list leaves that out: a clip that was cut without encoding loses its end, or all. It also leaves out sound and
+// text that is shorter than a fifth of the whole, since it looks for previews. It is told longer durations.
+GstPadProbeReturn lengthen(GstPad *pad, GstPadProbeInfo *info, gpointer) {
+  GstBuffer *const buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+  GstMapInfo map;
+  if (gst_buffer_memcmp(buffer, 4, "moov", 4) != 0) return GST_PAD_PROBE_OK;
+  GstBuffer *const mended = gst_buffer_make_writable(buffer);
+  GST_PAD_PROBE_INFO_DATA(info) = mended;
+  if (!gst_buffer_map(mended, &map, GST_MAP_READWRITE)) return GST_PAD_PROBE_OK;
+  const Box movie = {map.data + 8, map.data + map.size};
+  const Length whole(movie.inside("mvhd"));
+  const guint64 length = whole.scale ? whole.get() : 0;
+  guint64 most = length;
+  const auto each_track = [&](const auto &act) {
+    for (const Box &track : movie.inside("trak"))
+      for (const Box &media : track.inside("mdia"))
+        if (const Length own(media.inside("mdhd")); own.scale && length) act(track, media, own);
+  };
+  each_track([&](const Box &track, const Box &, const Length &own) {
+    most = std::max(most, length + gst_util_uint64_scale_ceil(latest_entry(track), whole.scale, own.scale));
+  });
+  each_track([&](const Box &, const Box &media, const Length &own) {
+    for (const Box &handler : media.inside("hdlr"))
+      if (handler.end - handler.data >= 12 && std::memcmp(handler.data + 8, "vide", 4) != 0)
+        own.set(std::max(own.get(), gst_util_uint64_scale_ceil(most, own.scale, 5 * guint64{whole.scale})));
+  });
+  if (most > length) {
+    whole.set(most);
+    g_object_set_data(G_OBJECT(GST_OBJECT_PARENT(pad)), kAdded,
+                      GSIZE_TO_POINTER(gst_util_uint64_scale(most - length, GST_SECOND, whole.scale)));
+  }
+  gst_buffer_unmap(mended, &map);
+  return GST_PAD_PROBE_OK;
+}
+
+// Answers with the duration that the file has.
+GstPadProbeReturn shorten(GstPad *pad, GstPadProbeInfo *info, gpointer) {
+  GstQuery *const query = GST_PAD_PROBE_INFO_QUERY(info);
+  GstFormat format;
+  gint64 duration;
+  if (GST_QUERY_TYPE(query) != GST_QUERY_DURATION) return GST_PAD_PROBE_OK;
+  gst_query_parse_duration(query, &format, &duration);
+  const auto added = GPOINTER_TO_SIZE(g_object_get_data(G_OBJECT(GST_OBJECT_PARENT(pad)), kAdded));
+  if (format == GST_FORMAT_TIME && duration > static_cast<gint64>(added))
+    gst_query_set_duration(query, format, duration - static_cast<gint64>(added));
+  return GST_PAD_PROBE_OK;
+}
+
 bool is_made_by(gpointer element, const char *name) {
   GstElementFactory *const factory = gst_element_get_factory(GST_ELEMENT(element));
   return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
@@ -202,6 +307,17 @@ void mend_gif(GstElement *element) {
 
 void mend_avi(GstElement *element) {
   if (is_made_by(element, "avidemux")) g_signal_connect(element, "pad-added", G_CALLBACK(forget_display_time), nullptr);
+}
+
+void mend_durations(GstElement *element) {
+  if (!is_made_by(element, "qtdemux")) return;
+  gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(),
+                    GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_PULL), lengthen, nullptr, nullptr);
+  const auto answer = +[](GstElement *, GstPad *pad, gpointer) {
+    gst_pad_add_probe(pad, GstPadProbeType(GST_PAD_PROBE_TYPE_QUERY_UPSTREAM | GST_PAD_PROBE_TYPE_PULL), shorten,
+                      nullptr, nullptr);
+  };
+  g_signal_connect(element, "pad-added", G_CALLBACK(answer), nullptr);
 }
 
 void mend_range(GstElement *element) {

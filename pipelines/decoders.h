@@ -15,6 +15,9 @@ void avoid_gifdec();
 void mend_gif(GstElement *element);
 // The same: gives the frames of MPEG-4 and MPEG-2 in AVI their times, where B frames are among them.
 void mend_avi(GstElement *element);
+// The same: makes qtdemux give all streams of a file, and each stream to its end, also after an edit list that begins
+// within the media.
+void mend_durations(GstElement *element);
 // The same: makes a parser of H.264 or H.265 tell the range of the stream, where a demuxer knows only one.
 void mend_range(GstElement *element);
 // To be called for each element that a bin gets, before data flows. decodebin and parsebin lose the error of an element

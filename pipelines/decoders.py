@@ -114,8 +114,66 @@ def mend_range(parser):
         parser.get_static_pad("src").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, show)
 
 
+def boxes_in(data, box, kind):
+    """Where the data of the boxes of a type begin and end, in another box of an MP4 file."""
+    at, end = box
+    while end - at >= 8 and 8 <= (size := int.from_bytes(data[at:at + 4], "big")) <= end - at:
+        if data[at + 4:at + 8] == kind:
+            yield at + 8, at + size
+        at += size
+
+
+def length_in(data, boxes):
+    """Where the duration is in a box `mvhd` or `mdhd`, and its units a second, which come before it."""
+    begin, _ = next(boxes, (0, 0))
+    wide = data[begin] == 1
+    duration = slice(begin + 24, begin + 32) if wide else slice(begin + 16, begin + 20)
+    return duration, int.from_bytes(data[duration.start - 4:duration.start], "big") if begin else 0
+
+
+def latest_entry(data, track):
+    """Where the edit list of a track enters its media at the latest, in units of the media."""
+    latest = 0
+    for edits in boxes_in(data, track, b"edts"):
+        for begin, end in boxes_in(data, edits, b"elst"):
+            size, at = (20, slice(8, 16)) if data[begin] == 1 else (12, slice(4, 8))
+            for entry in range(begin + 8, end - size + 1, size):
+                latest = max(latest, int.from_bytes(data[entry:entry + size][at], "big", signed=True))
+    return latest
+
+
+def mend_durations(demuxer):
+    """qtdemux ends each stream after the duration of the whole, but counts from the beginning of the media, also where
+    an edit list leaves that out: a clip that was cut without encoding loses its end, or all. It is told a longer one."""
+    fill = c_function("libgstreamer-1.0.so.0", "gst_buffer_fill", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p,
+                      ctypes.c_size_t)
+
+    def lengthen(_pad, info):
+        buffer = info.get_buffer()
+        if buffer.extract_dup(4, 4) != b"moov":
+            return Gst.PadProbeReturn.OK
+        data = buffer.extract_dup(0, buffer.get_size())
+        movie = 8, len(data)
+        whole, scale = length_in(data, boxes_in(data, movie, b"mvhd"))
+        length = int.from_bytes(data[whole], "big") if scale else 0
+        added = 0
+        for track in boxes_in(data, movie, b"trak"):
+            for media in boxes_in(data, track, b"mdia"):
+                _, units = length_in(data, boxes_in(data, media, b"mdhd"))
+                if units and length:
+                    added = max(added, -(-latest_entry(data, track) * scale // units))
+        size = whole.stop - whole.start
+        if added:
+            del buffer  # Python holds it no more
+            writable(info)
+            fill(info.data, whole.start, min(length + added, (1 << 8 * size) - 2).to_bytes(size, "big"), size)
+        return Gst.PadProbeReturn.OK
+
+    demuxer.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.PULL, lengthen)
+
+
 MENDING = {"avdemux_gif": end_gif, "avdec_gif": mend_gif_times, "avidemux": mend_avi_times, "h264parse": mend_range,
-           "h265parse": mend_range}
+           "h265parse": mend_range, "qtdemux": mend_durations}
 
 
 def mend(_pipeline, _bin, element):

@@ -612,6 +612,7 @@ void Runner::on_element(GstBin *, GstBin *bin, GstElement *element, gpointer dat
   auto *self = static_cast<Runner *>(data);
   mend_gif(element);
   mend_avi(element);
+  mend_durations(element);
   mend_range(element);
   keep_errors(bin, element);
   GstElementFactory *const factory = gst_element_get_factory(element);

@@ -121,6 +121,7 @@ void Player::pause() {
 
 void Player::watch_decoder(GstBin *, GstBin *, GstElement *element, gpointer self) {
   mend_range(element);
+  mend_durations(element);
   if (!GST_IS_VIDEO_DECODER(element)) return;
   const Owned<GstPad> pad(gst_element_get_static_pad(element, "sink"));
   const auto kinds = static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_FLUSH);

@@ -315,6 +315,37 @@ keeps_fast_sound() { # of which qtdemux gives each part the same time
   ffmpeg -v error -y -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i sine=r=96000:d=1 -c:v mpeg4 -c:a pcm_s16le fast.mov </dev/null &&
     converts 25 900 1100 "fast.$1" fast.mov
 }
+make_cut_clips() { # cut.mp4, of which seven of nine seconds are not shown, and cut.mov, with key frames alone
+  local video
+  for video in "libx264 -bf 0 cut.mp4" "mjpeg cut.mov"; do
+    # shellcheck disable=SC2086  # several words
+    ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r=25:d=10 -f lavfi -i sine=d=10 -c:a aac -c:v ${video% *} "whole${video##* }" </dev/null
+    ffmpeg -v error -ss 7 -i "whole${video##* }" -t 2 -c copy "${video##* }" </dev/null
+  done
+  # The edit list of a camera begins where it shows something: here all media are there, and nine seconds are left out.
+  python3 - <<'END'
+import re, struct
+data = open("wholecut.mov", "rb").read()
+def shorter(box):  # lasts a second, in units of a millisecond
+    at = box.start() + 12
+    return data[box.start():at] + struct.pack(">Ii", 1000, 9 * scales.pop(0))
+scales = [struct.unpack(">I", data[at.start() + 16:at.start() + 20])[0] for at in re.finditer(b"mdhd", data)]
+data = re.sub(rb"(?s)elst.{16}", shorter, data)
+at = data.index(b"mvhd") + 20
+open("edited.mov", "wb").write(data[:at] + struct.pack(">I", 1000) + data[at + 4:])
+END
+}
+cut_clips() { # keep their frames and their sound, to the end
+  make_cut_clips && converts 50 1900 2100 cut.mkv cut.mp4 && converts 50 1900 2100 cut.webm cut.mov &&
+    converts 25 900 1100 edited.webm edited.mov && timeout --foreground 60 "$player" -q -o edited.png --at=0.9 edited.mov mask=box3
+}
+cut_clip_in_python() { # COMMAND...
+  "$@" -o cut.rgb cut.mp4 --region=9,9,20,20 && [ "$(stat -c %s cut.rgb)" = $((50 * 64 * 48 * 3)) ]
+}
+keeps_short_sound() { # of a tenth of the video
+  ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r=25:d=6 -f lavfi -i sine=d=0.6 -c:v mpeg4 -c:a aac short.mp4 </dev/null
+  converts 150 550 650 short.mkv short.mp4
+}
 heard() { # FILE: its sound from the time 0 on, in heard.raw: 8000 samples a second
   ffmpeg -v error -y -i "$1" -vn -af aresample=async=1:first_pts=0 -ar 8000 -ac 1 -f s16le heard.raw </dev/null
 }
@@ -470,7 +501,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..39"
+  echo "1..42"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -499,6 +530,10 @@ files() {
   expect_unless "$no_ffmpeg" "sound of 96 kHz into .webm" keeps_fast_sound webm
   expect_unless "$no_ffmpeg$no_h264" "into .mp4" keeps_fast_sound mp4
   expect_unless "$no_ffmpeg$no_h264" "sound in time" sound_in_time
+  expect_unless "$no_ffmpeg$no_h264" "clips that were cut without encoding" cut_clips
+  expect_unless "$no_ffmpeg$no_h264$no_script" "in Python" cut_clip_in_python "$(python_with Gst)" \
+    "$tools/../../pipelines/cudaconv-privacy.py"
+  expect_unless "$no_ffmpeg" "sound that is shorter than a fifth of the video" keeps_short_sound
   expect_unless "$no_ffmpeg$no_h264$(needs opusenc)" "Opus into .mp4" whole_opus
   expect_unless "$no_ffmpeg$no_transport" "AAC of a transport stream" same_aac
   expect_unless "$no_ffmpeg$no_transport" "its first packet" keeps_first_sound
