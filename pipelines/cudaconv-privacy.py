@@ -20,6 +20,7 @@ import contextlib
 import ctypes
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -528,8 +529,9 @@ def line_of(options, decoder):
         return line + "autovideosink"
     if decoder:
         encoder = "pngenc" if options.output.lower().endswith(".png") else "jpegenc quality=95"
-        if "jpeg" in encoder and "jpeg" not in decoder:
+        if ("jpeg" in encoder) != ("jpeg" in decoder):
             # jpegenc prefers YUV, and writes limited range as if it were full: RGB with alpha would lose contrast.
+            # pngenc prefers alpha, also for a JPEG, which has none.
             line += "video/x-raw,format={RGB,GRAY8} ! "
         return line + encoder + " name=encoder ! filesink name=file"
     if options.output.lower().endswith(".webm"):
@@ -726,9 +728,12 @@ def main():
         if unmarked.value_nick == "drop" and not any(counts):
             raise Failure("no frame is left: none has a region, and unmarked=drop leaves these out")
         if part != options.output:
+            if os.path.exists(options.target):
+                shutil.copymode(options.target, part)
             os.replace(part, options.target)
-        print_counts(counts, "region" if options.region else "face", sys.stderr if to_stdout else sys.stdout,
-                     hides_without)
+        with contextlib.suppress(OSError):  # what is printed may be lost, not the file
+            print_counts(counts, "region" if options.region else "face", sys.stderr if to_stdout else sys.stdout,
+                         hides_without)
         if interrupted:
             sys.exit(130)  # the file is finished, but shorter
     except KeyboardInterrupt:

@@ -431,6 +431,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::complete() {
   if (part_ == name_) return;
+  struct stat before;
+  if (stat(name_.c_str(), &before) == 0) chmod(part_.c_str(), before.st_mode);  // a private file stays private
   if (g_rename(part_.c_str(), name_.c_str()) != 0) throw Failure("cannot write " + name_ + ": " + g_strerror(errno));
   unfinished = nullptr;
 }
@@ -453,6 +455,7 @@ Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
     signals_.push_back(g_unix_signal_add(number, on_interrupt, &handlers_.back()));
   }
   std::signal(SIGPIPE, SIG_IGN);  // what is printed may be lost, not the file
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error
   if (isatty(STDERR_FILENO) && !quiet && g_strcmp0(g_getenv("TERM"), "dumb"))
     progress_ = g_timeout_add(200, show_progress, this);
 }

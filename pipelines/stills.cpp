@@ -216,10 +216,11 @@ void Stills::check_interruption() {
 
 std::string Stills::line_for(const std::string &decoder, bool to_png) const {
   const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));  // reads how the camera was held
-  // jpegenc prefers YUV, and writes limited range as if it were full: RGB with alpha would lose contrast.
+  // jpegenc prefers YUV, and writes limited range as if it were full: RGB with alpha would lose contrast. pngenc
+  // prefers alpha, also for a JPEG, which has none.
   const bool from_png = decoder != kJpeg;
   return std::string("filesrc name=in ! ") + (parser && !from_png ? "jpegparse ! " : "") + decoder + " ! " + middle_ +
-         " ! videoconvert ! " + (from_png && !to_png ? "video/x-raw,format={RGB,GRAY8} ! " : "") +
+         " ! videoconvert ! " + (from_png != to_png ? "video/x-raw,format={RGB,GRAY8} ! " : "") +
          (to_png ? "pngenc name=encoder" : "jpegenc name=encoder quality=95") + " ! filesink name=out";
 }
 

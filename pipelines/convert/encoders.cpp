@@ -165,6 +165,9 @@ void add_deep(const char *format, std::vector<Coding> *codings) {
 }  // namespace
 
 std::vector<Coding> codings_of(const Container &container, bool deep) {
+  // libav has it everywhere. It works only on boards with libraries for OpenMAX.
+  const Owned<GstElementFactory> omx(gst_element_factory_find("avenc_h264_omx"));
+  if (omx) gst_plugin_feature_set_rank(GST_PLUGIN_FEATURE(omx.get()), GST_RANK_NONE);
   std::vector<Coding> codings;
   for (const char *format : deep ? container.deep : container.video) {
     if (deep)

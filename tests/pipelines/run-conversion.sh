@@ -465,6 +465,21 @@ skips_pipe() { # in a folder of pictures
   grep -q "1 of 1 pictures" said && grep -q "warning: album/b.png is no file" said &&
     grep -q "warning: what is no .png, .jpg or .jpeg in album is left out: 2 files" said && [ "$(ls filtered)" = a.png ]
 }
+without_h264() { # an encoder that is installed and does not work is not taken: VP8, or the packages of others
+  local ranks=x264enc:NONE,openh264enc:NONE
+  GST_PLUGIN_FEATURE_RANK=$ranks converts 25 0 0 without.mkv mute.ogv || return
+  rm -f without.mp4
+  GST_PLUGIN_FEATURE_RANK=$ranks "$player" -q -o without.mp4 mute.ogv mask=box3 2>said || grep -q "needs an encoder: install" said
+}
+keeps_permissions() { # of the file that is replaced: COMMAND...
+  echo old >private.webm
+  chmod 600 private.webm
+  "$@" -o private.webm ball.ogv && [ "$(stat -c %a private.webm)" = 600 ] && [ "$(stat -c %s private.webm)" -gt 100 ]
+}
+too_large() { # for a limit of the system
+  ! (ulimit -f 1 && "$player" -q -o large.webm ball.ogv mask=identity) 2>said && cat said &&
+    grep -q "cannot write large.webm" said && grep -q "File too large" said && no_part
+}
 full_disk() { # names the file
   local name
   ln -s /dev/full full.webm
@@ -501,7 +516,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..42"
+  echo "1..46"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -549,6 +564,11 @@ files() {
   expect_unless "$no_ogg" "a long name" long_name
   expect "a pipe and other files among pictures" skips_pipe
   expect_unless "$no_full$no_ogg" "a full disk" full_disk
+  expect_unless "$no_ogg" "a file that becomes too large" too_large
+  expect_unless "$no_ogg" "no encoder to H.264 that works" without_h264
+  expect_unless "$no_ogg" "permissions of a file that is replaced" keeps_permissions "$player" -q
+  expect_unless "$no_ogg$no_script" "in Python" keeps_permissions "$(python_with Gst)" \
+    "$tools/../../pipelines/cudaconv-privacy.py" --region=9,9,20,20
   expect_unless "$no_ogg" "names of other formats" refuses_suffixes
 }
 network() {

@@ -62,7 +62,8 @@ else:
     assert far <= 14, "a pixel differs by %d" % far
 END
 python3 pictures.py make
-gst-launch-1.0 -q filesrc location=1.png ! pngdec ! videoconvert ! jpegenc quality=100 ! filesink location=upright.jpg </dev/null
+gst-launch-1.0 -q filesrc location=1.png ! pngdec ! videoconvert ! video/x-raw,format=I420,colorimetry=1:4:0:0 \
+  ! jpegenc quality=100 ! filesink location=upright.jpg </dev/null
 python3 pictures.py tag
 
 is_turned() { # FILE N: its first frame is the picture as the orientation N asks for it
@@ -80,6 +81,7 @@ turns_each() { # INPUT_SUFFIX OUTPUT_SUFFIX "SETTINGS" COMMAND...: 0 and 9 are n
     rm -f out.*
     echo "orientation $n"
     "${@:4}" -o "out.$2" "$n.$1" "${settings[@]}" && is_turned "out.$2" "$n" || return
+    [ "$2" != png ] || [ "$(od -An -tu1 -j25 -N1 out.png)" -eq 2 ] || return # RGB, without alpha
   done
 }
 

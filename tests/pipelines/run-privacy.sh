@@ -537,6 +537,10 @@ is_not_closed() { # COMMAND...: a file that may lack its end does not take the p
   refuses "No space left" env LD_PRELOAD="$failing_close" "$@" --region=1,2,3,4 -o earlier.rgb clip.mkv &&
     [ "$(cat earlier.rgb)" = earlier ] && no_part
 }
+loses_its_reader() { # COMMAND...: nobody reads what is printed
+  { sleep 0.3 && "$@" --region=1,2,3,4 -o unread.rgb clip.mkv; } | true
+  [ "${PIPESTATUS[0]}" = 0 ] && [ -s unread.rgb ] && no_part
+}
 is_written_twice() { # COMMAND...: by two programs at once, each of which writes a whole file
   local first second=("--region=1,2,3,4" clip.mkv)
   local slow=("--region=0,0,160,120" clip.mkv mask=median size=31 iterations=50 backend=cpu n-threads=1)
@@ -613,7 +617,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=
 no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 
-echo "1..117"
+echo "1..119"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -699,6 +703,8 @@ expect "a file with sound only" refuses_sound "$program"
 expect_unless "$no_python" "in Python too" refuses_sound "$python" "$script"
 expect "frames without timestamps" refuses_no_times "$program"
 expect_unless "$no_python" "in Python too" refuses_no_times "$python" "$script"
+expect "output that nobody reads" loses_its_reader "$program"
+expect_unless "$no_python" "in Python too" loses_its_reader "$python" "$script"
 expect "two programs write one file" is_written_twice "$program"
 expect_unless "$no_python" "in Python too" is_written_twice "$python" "$script"
 expect "a termination" is_terminated "$program"
