@@ -35,9 +35,11 @@ bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   if (device) device->configure_pool(config);
   if (allocator) gst_buffer_pool_config_set_allocator(config, allocator, nullptr);
+  const Ref<GstStructure> wanted(gst_structure_copy(config));
   if (!gst_buffer_pool_set_config(pool, config)) {
-    // The pool has adapted the configuration.
+    // The pool has adapted the configuration, or refused it: GStreamer would say that it has this one already.
     Ref<GstStructure> adapted(gst_buffer_pool_get_config(pool));
+    if (gst_structure_is_equal(adapted.get(), wanted.get())) return false;
     if (!gst_buffer_pool_config_validate_params(adapted.get(), caps, *size, count.min, count.max)) return false;
     if (!gst_buffer_pool_set_config(pool, adapted.release())) return false;
   }
@@ -132,8 +134,7 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   GstCaps *caps;
   GstVideoInfo info;
   gst_query_parse_allocation(query, &caps, nullptr);
-  if (!caps || !gst_video_info_from_caps(&info, caps))
-    throw Error(Error::Kind::Format, "the ALLOCATION query for the output has no video caps");
+  gst_video_info_from_caps(&info, caps);  // the base class has negotiated them
   Device *const device = is_cuda_caps(caps) ? needs.device.get() : nullptr;
 
   const bool proposed = gst_query_get_n_allocation_pools(query) > 0;
@@ -159,7 +160,6 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
       allocator.reset(new_pinned_allocator(needs.device));
       pool.reset();
     }
-    if (allocator) set_allocator(query, allocator.get());
   } else if (pool && !device->owns(pool.get())) {
     GST_CAT_INFO_OBJECT(gst_cuda_conv_performance, element,
                         "downstream's pool %" GST_PTR_FORMAT " does not have CUDA memory of device %d", pool.get(),
@@ -177,10 +177,13 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   const bool own = !pool;
   if (own) {
     count = {};  // it grows on demand, too
+    // An allocator without this function only makes memory by way of its own pool, as for DMA buffers.
+    if (allocator && !GST_ALLOCATOR_GET_CLASS(allocator.get())->alloc) allocator.reset();
     pool = new_pool(device);
     if (!pool || !configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
       throw Error(Error::Kind::Device, "no buffer pool could be configured for the output");
   }
+  if (!device) set_allocator(query, allocator.get());
   GST_DEBUG_OBJECT(element,
                    "output: %s pool %" GST_PTR_FORMAT " of %s memory, allocator %" GST_PTR_FORMAT
                    ", %u bytes, %u to %u buffers",

@@ -40,7 +40,7 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Dow
 
 // Decides on pool and allocator of the output, and puts them into the query that downstream has answered: downstream's
 // pool where frames can be written to it, else an own one, and downstream's allocator if it names one. Returns what
-// downstream answered. Throws Error where the query has no video caps or no pool can be made.
+// downstream answered. Throws Error where no pool can be made.
 Downstream decide_allocation(GstObject *element, GstQuery *query, const AllocationNeeds &needs);
 
 // Whether a frame is filtered in place, so that pixels outside its regions cost nothing. The buffer itself then goes

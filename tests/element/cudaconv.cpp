@@ -807,6 +807,58 @@ GST_START_TEST(a_pool_of_at_least_more_buffers_than_at_most_is_used) {
 }
 GST_END_TEST;
 
+// An allocator that makes no memory but by functions of its own, as for DMA buffers, and a pool of it that refuses to
+// be configured again.
+struct OwnAllocator {
+  GstAllocator parent;
+};
+struct OwnAllocatorClass {
+  GstAllocatorClass parent_class;
+};
+G_DEFINE_TYPE(OwnAllocator, own_allocator, GST_TYPE_ALLOCATOR)
+void own_allocator_class_init(OwnAllocatorClass *) {}
+void own_allocator_init(OwnAllocator *allocator) {
+  GST_OBJECT_FLAG_SET(allocator, GST_ALLOCATOR_FLAG_CUSTOM_ALLOC);
+}
+struct FixedPool {
+  GstBufferPool parent;
+  bool is_configured;
+};
+struct FixedPoolClass {
+  GstBufferPoolClass parent_class;
+};
+G_DEFINE_TYPE(FixedPool, fixed_pool, GST_TYPE_BUFFER_POOL)
+void fixed_pool_class_init(FixedPoolClass *klass) {
+  GST_BUFFER_POOL_CLASS(klass)->set_config = [](GstBufferPool *pool, GstStructure *) -> gboolean {
+    return !std::exchange(reinterpret_cast<FixedPool *>(pool)->is_configured, true);
+  };
+}
+void fixed_pool_init(FixedPool *) {}
+
+GST_START_TEST(an_allocator_that_needs_its_own_pool_is_not_used_without_it) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  auto *allocator = static_cast<GstAllocator *>(gst_object_ref_sink(g_object_new(own_allocator_get_type(), nullptr)));
+  const Ref<GstBufferPool> pool(GST_BUFFER_POOL(gst_object_ref_sink(g_object_new(fixed_pool_get_type(), nullptr))));
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  gst_buffer_pool_config_set_params(config, caps.get(), static_cast<guint>(GST_VIDEO_INFO_SIZE(&info)), 0, 0);
+  gst_buffer_pool_config_set_allocator(config, allocator, nullptr);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config));
+  for (const bool with_pool : {false, true}) {
+    Harness h("mask=gauss5");
+    if (with_pool)
+      offer_pool(h, pool.get());
+    else
+      gst_harness_set_propose_allocator(h.get(), GST_ALLOCATOR(gst_object_ref(allocator)), nullptr);
+    h.set_caps(info);
+    const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+  }
+  gst_object_unref(allocator);
+}
+GST_END_TEST;
+
 // A pool that has memory for one buffer only.
 struct DryPool {
   GstBufferPool parent;
@@ -2300,6 +2352,7 @@ Suite *make_suite() {
   tcase_add_test(tc, downstream_that_knows_no_strides_gets_the_default_ones);
   tcase_add_test(tc, a_pool_that_alters_its_configuration_is_used);
   tcase_add_test(tc, a_pool_of_at_least_more_buffers_than_at_most_is_used);
+  tcase_add_test(tc, an_allocator_that_needs_its_own_pool_is_not_used_without_it);
   tcase_add_test(tc, a_pool_without_memory_is_an_error_message);
   tcase_add_test(tc, neighbours_are_told_when_passthrough_comes_and_goes);
   tcase_add_test(tc, frames_pass_in_a_layout_that_downstream_knows);
