@@ -208,15 +208,9 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
 
 /* caps */
 
-static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDirection, GstCaps *caps, GstCaps *filter) {
-  GstCaps *result = without_split_frames(with_either_memory(caps));
-  guarded(trans, [&] { result = with_common_formats_first(result); });
-  if (filter) {
-    GstCaps *filtered = gst_caps_intersect_full(result, filter, GST_CAPS_INTERSECT_FIRST);
-    gst_caps_unref(result);
-    result = filtered;
-  }
-  return result;
+static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *, GstPadDirection, GstCaps *caps, GstCaps *filter) {
+  const Ref<GstCaps> result(with_common_formats_first(without_split_frames(with_either_memory(caps))));
+  return filter ? gst_caps_intersect_full(result.get(), filter, GST_CAPS_INTERSECT_FIRST) : gst_caps_ref(result.get());
 }
 
 static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
@@ -308,7 +302,7 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
   return guarded(trans, FALSE, [&]() -> gboolean {
     GstCaps *caps;
     gst_query_parse_allocation(query, &caps, nullptr);
-    if (caps && is_cuda_caps(caps) && !priv->session.engines().find_memory_device()) return FALSE;
+    if (is_cuda_caps(caps) && !priv->session.engines().find_memory_device()) return FALSE;
     priv->path.set_downstream(decide_allocation(GST_OBJECT(trans), query, priv->session.allocation_needs()));
     const gboolean decided = GST_BASE_TRANSFORM_CLASS(parent_class)->decide_allocation(trans, query);
     GstBufferPool *pool = nullptr;

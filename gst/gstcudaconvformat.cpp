@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -372,16 +373,15 @@ GstCaps *with_common_formats_first(GstCaps *caps) {
     GstStructure *structure = gst_caps_get_structure(caps, i);
     const GValue *formats = gst_structure_get_value(structure, "format");
     if (!formats || !GST_VALUE_HOLDS_LIST(formats)) continue;
-    std::multimap<const char *const *, const GValue *> in_order;  // equal keys stay in theirs
-    for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
-      const GValue *format = gst_value_list_get_value(formats, k);
-      const char *const *place = kSystemFormats;
-      while (*place && strcmp(*place, g_value_get_string(format))) place++;
-      in_order.emplace(place, format);
-    }
     GValue sorted = G_VALUE_INIT;
-    gst_value_list_init(&sorted, in_order.size());
-    for (const auto &[place, format] : in_order) gst_value_list_append_value(&sorted, format);
+    gst_value_list_init(&sorted, gst_value_list_get_size(formats));
+    for (const char *const *name = kSystemFormats; name != std::end(kSystemFormats); name++)
+      for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
+        const GValue *format = gst_value_list_get_value(formats, k);
+        const gchar *text = g_value_get_string(format);
+        if (*name ? !strcmp(text, *name) : !g_strv_contains(kSystemFormats, text))
+          gst_value_list_append_value(&sorted, format);
+      }
     gst_structure_take_value(structure, "format", &sorted);
   }
   return caps;
