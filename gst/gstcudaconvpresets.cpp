@@ -71,6 +71,20 @@ gboolean save_preset(GstPreset *preset, const gchar *name) {
   return saved;
 }
 
+// GstPreset would lose a preset that gets no name or its own, and mix it with one that has the new name.
+gboolean rename_preset(GstPreset *preset, const gchar *name, const gchar *new_name) {
+  if (!exists(preset, name) || !is_name(new_name)) return FALSE;
+  if (!std::strcmp(name, new_name)) return TRUE;
+  if (exists(preset, new_name)) defaults->delete_preset(preset, new_name);
+  return defaults->rename_preset(preset, name, new_name);
+}
+
+// With a second line, the file could not be read any more, or would have other presets.
+gboolean set_meta(GstPreset *preset, const gchar *name, const gchar *tag, const gchar *value) {
+  if (!exists(preset, name) || (value && std::strpbrk(value, "\r\n"))) return FALSE;
+  return defaults->set_meta(preset, name, tag, value);
+}
+
 }  // namespace
 
 void init_presets(gpointer iface, gpointer) {
@@ -78,6 +92,8 @@ void init_presets(gpointer iface, gpointer) {
   defaults = static_cast<const GstPresetInterface *>(g_type_default_interface_peek(GST_TYPE_PRESET));
   presets->load_preset = load_preset;
   presets->save_preset = save_preset;
+  presets->rename_preset = rename_preset;
+  presets->set_meta = set_meta;
   presets->get_property_names = get_property_names;
 }
 

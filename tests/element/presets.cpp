@@ -178,6 +178,44 @@ GST_START_TEST(only_presets_with_a_name_that_the_file_takes_are_saved) {
 }
 GST_END_TEST;
 
+GST_START_TEST(a_renamed_preset_is_never_lost_or_mixed_with_another) {
+  const Ref<GstElement> first = new_element("mask=gauss sigma=3"), second = new_element(kAllChanged),
+                        loaded = new_element("");
+  fail_unless(gst_preset_save_preset(GST_PRESET(second.get()), "Second"));
+  fail_unless(gst_preset_save_preset(GST_PRESET(first.get()), "First"));
+  for (const char *name : {"", "[x", "x]", "two\nlines", "_presets_"})
+    fail_if(gst_preset_rename_preset(GST_PRESET(first.get()), "First", name));
+  fail_if(gst_preset_rename_preset(GST_PRESET(first.get()), "Nobody has saved this", "Second"));
+  fail_unless(gst_preset_rename_preset(GST_PRESET(first.get()), "First", "First"));
+  fail_unless(load(loaded.get(), "First"));
+  assert_same_values(loaded.get(), first.get());
+  fail_unless(load(loaded.get(), "Second"));
+  assert_same_values(loaded.get(), second.get());
+  // A preset has no texts that are unset.
+  fail_unless(gst_preset_rename_preset(GST_PRESET(first.get()), "First", "Second"));
+  fail_unless(load(loaded.get(), "Second"));
+  assert_same_values(loaded.get(), first.get());
+  fail_if(load(loaded.get(), "First"));
+}
+GST_END_TEST;
+
+// The next program that reads the file finds all presets, and no other.
+GST_START_TEST(a_comment_has_one_line) {
+  const Ref<GstElement> element = new_element("");
+  GstPreset *preset = GST_PRESET(element.get());
+  fail_unless(gst_preset_save_preset(preset, "Commented"));
+  fail_unless(gst_preset_set_meta(preset, "Commented", "comment", "Wanted: [a] = b; c"));
+  for (const char *text : {"two\nlines", "two\nlines\n[Another]\nmask=fill", "two\rlines"})
+    fail_if(gst_preset_set_meta(preset, "Commented", "comment", text));
+  fail_if(gst_preset_set_meta(preset, "Nobody has saved this", "comment", "Unwanted"));
+  fail_if(load(element.get(), "Nobody has saved this"));
+  gchar *comment = nullptr;
+  fail_unless(gst_preset_get_meta(preset, "Commented", "comment", &comment));
+  assert_same_text(comment, "Wanted: [a] = b; c");
+  g_free(comment);
+}
+GST_END_TEST;
+
 GST_START_TEST(an_unknown_preset_changes_nothing) {
   const Ref<GstElement> element = new_element(kAllChanged), same = new_element(kAllChanged);
   fail_if(load(element.get(), "Nobody has saved this"));
@@ -295,6 +333,8 @@ static Suite *make_suite() {
   tcase_add_test(tc, every_value_is_the_same_after_saving_and_loading);
   tcase_add_test(tc, texts_are_the_same_after_saving_and_loading);
   tcase_add_test(tc, only_presets_with_a_name_that_the_file_takes_are_saved);
+  tcase_add_test(tc, a_renamed_preset_is_never_lost_or_mixed_with_another);
+  tcase_add_test(tc, a_comment_has_one_line);
   tcase_add_test(tc, an_unknown_preset_changes_nothing);
   tcase_add_test(tc, all_properties_of_a_preset_take_effect_together);
   return suite;
