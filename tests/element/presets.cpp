@@ -322,6 +322,20 @@ GST_START_TEST(each_preset_runs_in_a_pipeline) {
 }
 GST_END_TEST;
 
+// GStreamer loads it after the properties of the line.
+GST_START_TEST(a_launch_line_may_name_a_preset) {
+  const Ref<GstElement> list = new_element("");
+  for (const gchar *name : preset_names(list.get())) {
+    if (line_of(name).empty()) continue;
+    std::string escaped;
+    for (const char c : std::string(name)) escaped += c == ' ' ? "\\ " : std::string(1, c);
+    const Ref<GstElement> loaded = new_element(""), launched = new_element("size=9 @preset=" + escaped);
+    fail_unless(load(loaded.get(), name));
+    assert_same_values(launched.get(), loaded.get());
+  }
+}
+GST_END_TEST;
+
 static Suite *make_suite() {
   Suite *suite = suite_create("presets");
   TCase *tc = tcase_create("general");
@@ -330,6 +344,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, each_preset_does_what_the_file_says);
   tcase_add_test(tc, presets_of_roihold_go_with_those_of_the_filter);
   tcase_add_test(tc, each_preset_runs_in_a_pipeline);
+  tcase_add_test(tc, a_launch_line_may_name_a_preset);
   tcase_add_test(tc, every_value_is_the_same_after_saving_and_loading);
   tcase_add_test(tc, texts_are_the_same_after_saving_and_loading);
   tcase_add_test(tc, only_presets_with_a_name_that_the_file_takes_are_saved);
