@@ -86,13 +86,16 @@ GParamSpec *make_spec(const PropertyText &p, const T &initial) {
   }
 }
 
-// Reads a property's value; a string that is not set reads as an empty one. GLib lets numbers pass that exceed the
-// range by a rounding error, as controllers and sums of steps make them. It converts integers, enumerations and
-// booleans to and from gint64.
+// Reads a property's value; a string that is not set reads as an empty one. gst_parse_launch() leaves single quotes in
+// strings, which a shell removes from the same line: "'!staff'" would be a type of its own. GLib lets numbers pass that
+// exceed the range by a rounding error, as controllers and sums of steps make them. It converts integers, enumerations
+// and booleans to and from gint64.
 template <typename T>
 T read(const PropertyText &p, const GValue *value) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return g_value_get_string(value) ? g_value_get_string(value) : "";
+    const std::string text = g_value_get_string(value) ? g_value_get_string(value) : "";
+    const bool quoted = text.size() > 1 && text.front() == '\'' && text.find('\'', 1) == text.size() - 1;
+    return quoted ? text.substr(1, text.size() - 2) : text;
   } else if constexpr (std::is_same_v<T, double>) {
     return std::clamp(g_value_get_double(value), p.min, p.max);
   } else {

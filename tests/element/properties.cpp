@@ -62,12 +62,37 @@ GST_START_TEST(numbers_stay_within_their_ranges) {
 }
 GST_END_TEST;
 
+// A line that is copied from a shell to a program.
+GST_START_TEST(quotes_of_a_launch_line_are_not_of_the_text) {
+  const struct {
+    const char *line, *property, *text;
+  } cases[] = {
+      {"cudaconv roi-type='!staff'", "roi-type", "!staff"},
+      {"cudaconv roi='0,0,20%,100%; 1,2 3,4 5,6'", "roi", "0,0,20%,100%; 1,2 3,4 5,6"},
+      {"cudaconv coefficients='1 2 1'", "coefficients", "1 2 1"},
+      {"roihold types='face,plate'", "types", "face,plate"},
+      {"roihold types=''", "types", nullptr},
+      {"roihold types=\"driver's\"", "types", "driver's"},
+      {"roihold types=\"'a','b'\"", "types", "'a','b'"},
+      {"roihold types=\"'\"", "types", "'"},
+  };
+  for (const auto &c : cases) {
+    const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_parse_launch(c.line, nullptr))));
+    gchar *text = nullptr;
+    g_object_get(element.get(), c.property, &text, nullptr);
+    fail_unless_equals_string(text, c.text);
+    g_free(text);
+  }
+}
+GST_END_TEST;
+
 static Suite *make_suite() {
   Suite *suite = suite_create("properties");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, a_text_that_another_thread_sets_is_read_whole);
   tcase_add_test(tc, numbers_stay_within_their_ranges);
+  tcase_add_test(tc, quotes_of_a_launch_line_are_not_of_the_text);
   return suite;
 }
 
