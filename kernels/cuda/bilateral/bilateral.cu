@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launchers of the kernels for Op::Bilateral.
+// The launcher of the kernels for Op::Bilateral. It chooses the windows of a u8x4, see bilateral.cuh:
+//
+//    ByteWindows                   8-bit samples: four windows, one for each
+//    PixelWindow<filters alpha>    RGB of three or four bytes: one window, and one of alpha
+//    TwoWindows<TenBitTable>       samples of 9 or 10 bits: two windows
+//    TwoWindows<DeepTable>         deeper ones
+//
+// Example, radius 2: the pixels at (1, 0), turned, weigh space[1][0], those at (2, 1) space[2][1], and those at (2, 2)
+// corner[2].
 #include "cuda/bilateral/bilateral.cuh"
 
 #include <algorithm>

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launchers of the kernels for wide Gaussians.
+// The launchers of the kernels for wide Gaussians. A frame takes four launches, with coarse samples in between:
+//
+//    reduce          samples       ->  reduced
+//    blur_rows       reduced       ->  rows_blurred
+//    blur_columns    rows_blurred  ->  blurred, in the memory of `reduced`
+//    expand          blurred       ->  results
+//
+// Example, D = 8, GRAY8 of 1920x1080: `blurred` has 243 columns, -1 to 241, and 138 rows, with a pitch of 248 samples.
 #include "cuda/blur/blur.cuh"
 
 #include <algorithm>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels for medians by histograms.
+// The launcher of the kernels for medians by histograms. It takes the widest tile that shared memory holds, and strips
+// of it as high as fills the device best.
+//
+// Example, 31x31 of bytes: 8 warps of 32 pixels make a tile of 256, whose windows reach 286 columns. Their histograms
+// take 286 * 256 bytes, 71.5 KiB.
 #include "cuda/median/median_histogram.cuh"
 
 #include <algorithm>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Cuts the boxes of a mosaic into tiles: blocks side by side, which one thread block processes together.
+//
+// Example, a box of 1920x1080 of GRAY8 in blocks of 8x8, 32 threads side by side: these load 512 bytes, so a tile is 64
+// blocks of a row. 240 blocks of a row are 4 tiles, and the box has 4 * 135 = 540, numbered row by row.
 #pragma once
 
 #include <algorithm>

@@ -7,6 +7,10 @@
 // Either way a word makes two registers, and the same code processes both. Where 16-bit samples are only compared, two
 // of them share one register, as in the word.
 //
+//    word, bytes 3 to 0          64 c8 0a 05
+//    even pair, bytes 2 and 0    00 c8 00 05        odd pair, bytes 3 and 1    00 64 00 0a
+//    even pair times 3           02 58 00 0f        200 * 3 and 5 * 3 by one multiplication
+//
 // Sums of products are linear: one 32-bit multiply-add processes both halves, even where partial sums are negative.
 // Offsets that the plan computes make both halves correct and non-negative at the points where they are separated.
 #pragma once
