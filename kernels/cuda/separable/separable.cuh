@@ -293,7 +293,7 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   static_assert(kPixels <= 16 * kMostColumns, "");
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - Shape::kRadius;
-  const int height = strip_rows(p.tile_height, Shape::kRadius);
+  const int height = p.tile_height + 2 * Shape::kRadius;
   tile.x0 = aligned_column<kChannels * Shape::kSampleBytes>(tile.x0, warp * 16 * kSubtiles);
   uint32_t *lines = shared_memory<uint32_t>();
   int64_t *rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
@@ -307,7 +307,7 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   const bool patches = kHasAllPixels<Shape> && can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0 &&
                        part.width >= kWidth;
   if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
-  const int first = tile.x0 - Shape::kReach;
+  const int first = tile.x0 - Shape::kRadius;
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
   // Pixels that are whole words can be read from any place.
   constexpr bool kWholeWords = kPixelBytes % 4 == 0;

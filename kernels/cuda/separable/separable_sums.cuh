@@ -37,12 +37,11 @@ struct SeparableShape {
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
   static constexpr int kBytes = factor_bytes(kSamples);
-  // Pixels that are read on either side: chunks begin at multiples of 8.
-  static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
-  static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // chunks of samples that windows of 16 pixels reach
-  static constexpr int kSteps = 1 + kRadius / 4;           // steps that windows of 8 rows reach
-  static constexpr int kChunksY = (kSteps + 1) / 2;
-  static constexpr int kWords = kRadius / 2 + 1;  // words of a line that may be non-zero
+  static_assert(kRadius % 8 == 0, "whole chunks along rows, and an odd number of steps down columns");
+  static constexpr int kChunksX = (16 + 2 * kRadius) / 16;  // chunks of samples that windows of 16 pixels reach
+  static constexpr int kSteps = 1 + kRadius / 4;            // steps that windows of 8 rows reach
+  static constexpr int kChunksY = (kSteps + 1) / 2;         // the last one's second half has no weight
+  static constexpr int kWords = kRadius / 2 + 1;            // words of a line that may be non-zero
   static constexpr int kLine = padded_words(kWords), kLines = 2 * kBytes;
   static constexpr size_t kLineBytes = (kLines * sizeof(uint32_t) * kLine + 15) / 16 * 16;
 
@@ -68,8 +67,7 @@ struct SeparableOperands {
 #pragma unroll
       for (int c = 0; c < kChunksX; c++)
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-          row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i) - (Shape::kReach - Shape::kRadius));
+        for (int i = 0; i < 2; i++) row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i));
 #pragma unroll
       for (int c = 0; c < kChunksY; c++) {
         const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of each step, relative to row g of results
@@ -107,12 +105,7 @@ struct RowSumBytes {
     auto &chunks = byte[kByte];
 #pragma unroll
     for (int c = 0; c + 1 < kChunksY; c++) chunks[c][i] = __byte_perm(chunks[c][i], chunks[c + 1][i], 0x5432);
-    // With an odd number of steps the last chunk's second half has no weight.
-    uint32_t &last = chunks[kChunksY - 1][i];
-    if (Shape::kSteps % 2)
-      last = upper ? pair >> 16 : pair;
-    else
-      last = __byte_perm(last, pair, upper ? 0x7632 : 0x5432);
+    chunks[kChunksY - 1][i] = upper ? pair >> 16 : pair;
   }
 };
 

@@ -23,17 +23,12 @@ CUDACONV_HOST_DEVICE constexpr int strip_width(int pixel_bytes) {
   return 16 * subtiles(pixel_bytes);
 }
 
-// Rows that windows of a strip's pixels reach, in whole steps.
-CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
-  return tile_height + (radius < 8 ? 8 : 2 * radius);
-}
-
 constexpr int kMostColumns = 10;  // most blocks of 16 pixels of a row that a warp lists
 
 // Shared memory of a block: lines of coefficients, the list of rows, and the list of columns of each warp.
 template <typename Shape>
 constexpr size_t strip_bytes(int tile_height) {
-  return Shape::kLineBytes + strip_rows(tile_height, Shape::kRadius) * sizeof(int64_t) +
+  return Shape::kLineBytes + (tile_height + 2 * Shape::kRadius) * sizeof(int64_t) +
          kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
 }
 
@@ -88,8 +83,7 @@ struct StripPlace {
 enum class Pixels { Whole, Patched, Any };
 
 // Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours.
-// kReach: how many pixels windows reach on either side of what is filtered.
-template <int kPixelBytes, Pixels kPixels, int kReach>
+template <int kPixelBytes, Pixels kPixels, int kRadius>
 class PixelReader {
  public:
   // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
@@ -99,7 +93,7 @@ class PixelReader {
   // kWords: words of four pixels between read() and take().
   static constexpr bool kPatches = kPixels == Pixels::Patched;
   static constexpr int kWords = kPatches ? 2 * kPixelBytes : kPixelBytes;
-  static constexpr int kEdge = (kReach + 15) / 16;  // how many times 16 pixels a window reaches into on either side
+  static constexpr int kEdge = (kRadius + 15) / 16;  // how many times 16 pixels a window reaches into on either side
 
   // The first 16 pixels begin at `first`. Unless `inside`, `columns` lists where all pixels are that windows reach.
   // Patched: pixels beside the frame are among the first or the last kEdge of `count` times 16 pixels.
@@ -270,7 +264,7 @@ template <typename Kind>
 class StripSource {
  public:
   using Shape = typename Kind::Shape;
-  using Reader = PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kReach>;
+  using Reader = PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kRadius>;
   // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
   static constexpr bool kPrefetches =
       Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
@@ -279,7 +273,7 @@ class StripSource {
 
   __device__ StripSource(const MmaParams &p, const Tile &tile, const int64_t *rows, const int *columns, bool inside)
       : p_(p),
-        reader_(p, tile.part, tile.x0 - Shape::kReach, Kind::kColumns, columns, inside),
+        reader_(p, tile.part, tile.x0 - Shape::kRadius, Kind::kColumns, columns, inside),
         rows_(rows),
         channels_(tile.part) {}
 
