@@ -138,14 +138,7 @@ struct VanHerkShape {
 template <typename Shape>
 class VanHerkTile {
  public:
-  __device__ explicit VanHerkTile(const VanHerkParams &p)
-      : p_(p),
-        tile_(locate_tile(p, p.tile.height)),
-        part_(tile_.part),
-        size_(Shape::kExact ? Shape::kLargest : p.size),
-        rows_(min(p.tile.height, part_.height - tile_.y0) + 2 * (size_ / 2)),
-        flip_(p.flip),
-        words_(shared_memory<uint32_t>()) {}
+  __device__ explicit VanHerkTile(const VanHerkParams &p) : p_(p) {}
 
   // Loads and filters rows; each warp has rows of its own, for which no other warp waits. When all of a row is in
   // registers, results replace it, and pixels to be copied replace their results.
@@ -203,11 +196,12 @@ class VanHerkTile {
   __device__ int step() const { return step_of<(Shape::kMostStep > 1)>(p_.tile); }
 
   const VanHerkParams &p_;
-  Tile tile_;
-  const PartParams &part_;
-  int size_, rows_;  // size of windows; rows of the tile with its halo
-  uint32_t flip_;
-  uint32_t *words_;
+  const Tile tile_ = locate_tile(p_, p_.tile.height);
+  const PartParams &part_ = tile_.part;
+  const int size_ = Shape::kExact ? Shape::kLargest : p_.size;                       // of windows
+  const int rows_ = min(p_.tile.height, part_.height - tile_.y0) + 2 * (size_ / 2);  // of the tile with its halo
+  const uint32_t flip_ = p_.flip;
+  uint32_t *const words_ = shared_memory<uint32_t>();
   Window window_;
 };
 
