@@ -10,6 +10,7 @@
 
 #include "cuda/device/range_params.h"
 #include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 #include "plan/weighted.h"
 
@@ -68,8 +69,7 @@ __device__ inline void filter_slots(const PixelsParams &p, const RangeParams::Ta
                                     const uint2 *middle, int pitch, int *results) {
   int centre[kCount];
   uint64_t n[kCount] = {}, d = 0;
-#pragma unroll
-  for (int k = 0; k < kCount; k++) centre[k] = sample_in_slot(*middle, kFirst + k);
+  each<kCount>([&](int k) { centre[k] = sample_in_slot(*middle, kFirst + k); });
   const uint32_t *space = p.space;
 #pragma unroll 1
   for (int j = -p.radius_y; j <= p.radius_y; j++)
@@ -78,17 +78,13 @@ __device__ inline void filter_slots(const PixelsParams &p, const RangeParams::Ta
       if (!*space) continue;
       const uint2 pixel = middle[j * pitch + i];
       int difference = 0;
-#pragma unroll
-      for (int k = 0; k < kCount; k++) difference += abs(sample_in_slot(pixel, kFirst + k) - centre[k]);
+      each<kCount>([&](int k) { difference += abs(sample_in_slot(pixel, kFirst + k) - centre[k]); });
       const uint32_t weight = *space * range_weight(entries + table.first, table.shift, table.last, difference);
       d += weight;
-#pragma unroll
-      for (int k = 0; k < kCount; k++)
-        n[k] += uint64_t{weight} * static_cast<uint32_t>(sample_in_slot(pixel, kFirst + k));
+      each<kCount>([&](int k) { n[k] += uint64_t{weight} * static_cast<uint32_t>(sample_in_slot(pixel, kFirst + k)); });
     }
-#pragma unroll
-  for (int k = 0; k < kCount; k++)
-    results[kFirst + k] = clamped_quotient<uint64_t>(n[k] + d / 2, d, inverse_of(d), table.max);
+  each<kCount>(
+      [&](int k) { results[kFirst + k] = clamped_quotient<uint64_t>(n[k] + d / 2, d, inverse_of(d), table.max); });
 }
 
 // Writes a channel of a pixel: its result, if it is filtered.
@@ -121,9 +117,7 @@ __global__ void __launch_bounds__(kPixelsThreads) pixels_kernel(const __grid_con
     if (slots[kColours].part != kNoPart)
       filter_slots<kColours, 1>(p, p.range.table[p.table[1]], entries, middle, pitch, results);
     if (colours && p.is_planar) {
-#pragma unroll
-      for (int k = 0; k < kColours; k++)
-        write_channel(p, find_part(p, slots[k].part), x, y, slots[k].channel, results[k]);
+      each<kColours>([&](int k) { write_channel(p, find_part(p, slots[k].part), x, y, slots[k].channel, results[k]); });
       continue;
     }
 #pragma unroll 1

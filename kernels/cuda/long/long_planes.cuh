@@ -172,14 +172,12 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_extend_kernel(const 
   const int above = words_before(p.taps[1]);
   const int y = (word < above ? 0 : part.height & -4) + 4 * (word - above);
   int from[4];
-#pragma unroll
-  for (int u = 0; u < 4; u++) from[u] = border_index(p.border, y + u, part.height);
+  each<4>([&](int u) { from[u] = border_index(p.border, y + u, part.height); });
   uint8_t *values = planes.line(0, line) + values_before(p.taps[1]);
 #pragma unroll 1
   for (int byte = 0; byte < p.sum_bytes; byte++, values += planes.plane()) {
     int v[4];
-#pragma unroll
-    for (int u = 0; u < 4; u++) v[u] = from[u] < 0 ? p.outside[number][c] >> 8 * byte : values[from[u]];
+    each<4>([&](int u) { v[u] = from[u] < 0 ? p.outside[number][c] >> 8 * byte : values[from[u]]; });
     if (y + 3 < 0 || y >= part.height) {
       *reinterpret_cast<uint32_t *>(values + y) = pick_bytes(0, v[0], v[1], v[2], v[3]);
       continue;

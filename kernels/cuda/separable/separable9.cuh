@@ -94,9 +94,8 @@ struct Separable9Tables {
       });
       // This operand is signed: a low byte of 128 or more counts 256 less, so 1 is carried into the high byte.
       if constexpr (kBytes == 2) pair[1] = ((pair[1] & 0x7f7fu) + (pair[0] >> 7 & 0x0101u)) ^ (pair[1] & 0x8080u);
-#pragma unroll
-      for (int k = 0; k < kParts; k++)
-        column[k][chunk][lane] = (k < kBytes ? pair[k] : 0) | (k > 0 ? pair[k - 1] << 16 : 0);
+      each<kParts>(
+          [&](int k) { column[k][chunk][lane] = (k < kBytes ? pair[k] : 0) | (k > 0 ? pair[k - 1] << 16 : 0); });
     }
   }
 };
@@ -136,8 +135,7 @@ class ByteWindow {
       }
     }
     if constexpr (kEdges == Edges::Constant) {
-#pragma unroll
-      for (int i = 0; i < 4; i++) word_[i] = border_word(part, first_byte, i);
+      each<4>([&](int i) { word_[i] = border_word(part, first_byte, i); });
     }
   }
 
@@ -197,8 +195,7 @@ struct Separable9Operands {
     for (int b = 0; b < kBytes; b++) {
       // word[c]: coefficients at byte 16t + 4c of the window, relative to result 4g and the three after it.
       uint32_t word[5];
-#pragma unroll
-      for (int c = 0; c < 5; c++) word[c] = tables.spread[b][Tables::kMiddle + 4 * (t - 1) - g + c - 1];
+      each<5>([&](int c) { word[c] = tables.spread[b][Tables::kMiddle + 4 * (t - 1) - g + c - 1]; });
       each<4, 4>([&](int c, int i) {
         row[b][i / 2][c][i % 2] = i ? __funnelshift_r(word[c], word[c + 1], 32 - 8 * i) : word[c + 1];
       });
@@ -232,8 +229,7 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
   // Step n computes rows of results from 8n - 8 on; step 0 only sums along rows.
   const ByteWindow<kEdges> reader(p, part, x - kWindowMargin + kVectorBytes * t, list, slots);
   const auto request = [&](int stage, int row) { reader.request(stage, row, row - 8 < height); };
-#pragma unroll
-  for (int n = 0; n < kSeparable9Stages - 1; n++) request(n, 8 * n);
+  each<kSeparable9Stages - 1>([&](int n) { request(n, 8 * n); });
 
   const Separable9Operands<kBytes> operands(tables, g, t, lane);
   const int32_t start = p.row_start;
