@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <vector>
 
 #include "backend.h"
@@ -295,7 +294,7 @@ class CudaBackend : public Backend {
     if (prepared->unpacks()) launch_unpack(filter, packed_source, slot.buffers.source, launches_);
     kernels_name_ = prepared->launches.front().name();
     launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
-      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, &launches_, &opted_in_});
+      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, &launches_});
     });
     if (prepared->unpacks()) launch_pack(filter, slot.buffers.target, packed_target, launches_);
     if (dst.on_device && !works_on(dst, plan)) copy_frame(plan, slot.target.view(), dst);
@@ -437,7 +436,7 @@ class CudaBackend : public Backend {
       const auto *const tiles = reinterpret_cast<const uint32_t *>(slot.lists.data() + group.tiles[i]);
       launches.emplace_back([=, &filter, &launch] {
         launches_.begin_branch(branch);
-        PassRun run = {{filter, 0, kernels_, areas}, buffers, &launches_, &opted_in_};
+        PassRun run = {{filter, 0, kernels_, areas}, buffers, &launches_};
         if (!launch.prepared.tiles.empty()) run.tile_list = tiles;
         launch_prepared(launch, run);
       });
@@ -529,8 +528,7 @@ class CudaBackend : public Backend {
   Stream upload_stream_, stream_, download_stream_;
   LaunchGraph launches_;  // of the frame at hand
   const ParallelFor parallel_for_;
-  std::set<const void *> opted_in_;  // see allow_shared_memory()
-  DeviceBuffer scratch_;             // for all frames, which the stream filters one after the other
+  DeviceBuffer scratch_;  // for all frames, which the stream filters one after the other
   PreparedPlans prepared_;
   std::shared_ptr<const RegionJob> regions_[2];  // of the latest frame with regions, and of the other view
   uint64_t submitted_ = 0;                       // frames

@@ -24,20 +24,11 @@ struct KernelLaunch {
   bool lists_tiles = false;  // whether the kernel takes FrameParams::tile_list
 };
 
-// Enqueues a launch that does not depend on tiles. Throws Error{Device}.
-template <typename Params>
-void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params), unsigned blocks, dim3 threads,
-                   size_t shared_bytes, const Params &p) {
-  if (!blocks) return;
-  allow_shared_memory(run, reinterpret_cast<const void *>(kernel), shared_bytes);
-  enqueue(name, kernel, dim3(blocks), threads, shared_bytes, *run.launches, p);
-}
-
 // Enqueues a launch on all tiles that the parameters describe, or on those of the areas. Throws Error{Device}.
 template <typename Params>
 void enqueue(const PassRun &run, const KernelLaunch<Params> &launch_as, Params p) {
   const unsigned blocks = p.host[0].area ? cut_areas(p) : launch_as.blocks;
-  enqueue_whole(run, run.name, launch_as.kernel, blocks, launch_as.threads, launch_as.shared_bytes, p);
+  enqueue(run.name, launch_as.kernel, blocks, launch_as.threads, launch_as.shared_bytes, *run.launches, p);
 }
 
 // A launch with these parameters, of `passes` passes, whose tiles have been cut. Each frame only brings its addresses.
@@ -49,7 +40,7 @@ Prepared prepare_launch(KernelLaunch<Params> launch_as, Params params, int passe
     Params p = params;
     fill_addresses(run, run.index + passes - 1, p);
     p.tile_list = run.tile_list;
-    enqueue_whole(run, run.name, launch_as.kernel, launch_as.blocks, launch_as.threads, launch_as.shared_bytes, p);
+    enqueue(run.name, launch_as.kernel, launch_as.blocks, launch_as.threads, launch_as.shared_bytes, *run.launches, p);
   };
   return {passes, launch, 0, launch_as.lists_tiles, std::move(tiles)};
 }

@@ -19,19 +19,20 @@ class LaunchGraph;
 // LaunchGraph::add()
 void add_launch(LaunchGraph &launches, const cudaKernelNodeParams &kernel, size_t bytes);
 
-// Adds kernel(p) to `launches`; the parameters are copied at the call. `name` is for messages. For more than 48 KiB of
-// shared memory see allow_shared_memory(). Throws Error{Device}.
+// Adds kernel(p) to `launches`, unless it has no block; the parameters are copied at the call. `name` is for messages.
+// Throws Error{Device}.
 template <typename Params>
-void enqueue([[maybe_unused]] const char *name, void (*kernel)(Params), dim3 grid, dim3 block, size_t shared_bytes,
-             LaunchGraph &launches, const Params &p) {
+void enqueue([[maybe_unused]] const char *name, void (*kernel)(Params), unsigned blocks, dim3 threads,
+             size_t shared_bytes, LaunchGraph &launches, const Params &p) {
 #ifndef __CUDACC__
   standin::register_kernel(name, kernel);
 #endif
+  if (!blocks) return;
   void *parameters = const_cast<Params *>(&p);
   cudaKernelNodeParams node = {};
   node.func = reinterpret_cast<void *>(kernel);
-  node.gridDim = grid;
-  node.blockDim = block;
+  node.gridDim = dim3(blocks);
+  node.blockDim = threads;
   node.sharedMemBytes = static_cast<unsigned>(shared_bytes);
   node.kernelParams = &parameters;
   add_launch(launches, node, sizeof p);

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "cuda/launchers.h"
+
 namespace cudaconv {
 
 namespace {
@@ -77,7 +79,18 @@ static void launch(const cudaKernelNodeParams &kernel, cudaStream_t stream) {
         "cudaLaunchKernel");
 }
 
+// Lets a kernel's blocks have all shared memory of the device if they need more than 48 KiB. The driver is told once.
+void LaunchGraph::allow_shared_memory(const cudaKernelNodeParams &kernel) {
+  constexpr unsigned kUnasked = 48 << 10;
+  if (kernel.sharedMemBytes <= kUnasked || opted_in_.count(kernel.func)) return;
+  check(cudaFuncSetAttribute(kernel.func, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(current_limits().block_bytes)),
+        "cudaFuncSetAttribute");
+  opted_in_.insert(kernel.func);
+}
+
 void LaunchGraph::add(const cudaKernelNodeParams &kernel, size_t bytes) {
+  allow_shared_memory(kernel);
   if (!collects_) return launch(kernel, stream());
   if (count_ == launches_.size()) launches_.emplace_back();
   Launch &kept = launches_[count_];

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "cuda/cuda_resources.h"
@@ -67,6 +68,7 @@ class LaunchGraph {
     Event done{cudaEventDisableTiming};
   };
 
+  void allow_shared_memory(const cudaKernelNodeParams &kernel);
   Graph &find_graph();
   void make(Graph &graph) const;
 
@@ -77,6 +79,7 @@ class LaunchGraph {
   Event fork_{cudaEventDisableTiming};
   std::deque<Launch> launches_;  // the first count_ of them were added; the others keep their memory
   size_t count_ = 0;
+  std::set<const void *> opted_in_;             // kernels that may have all shared memory
   std::vector<std::unique_ptr<Graph>> graphs_;  // most recently used first
 };
 

@@ -88,15 +88,6 @@ DeviceLimits current_limits() {
   return limits;
 }
 
-void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes) {
-  constexpr size_t kUnasked = 48 << 10;
-  if (bytes <= kUnasked || run.opted_in->count(kernel)) return;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(current_limits().block_bytes)),
-        "cudaFuncSetAttribute");
-  run.opted_in->insert(kernel);
-}
-
 KernelSets find_kernels() {
   architecture_of(any_method(), false);
   return {has_in(architecture_of(any_mma(), true), Feature::IntegerMma)};

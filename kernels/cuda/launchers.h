@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -48,10 +47,8 @@ struct FrameBuffers {
 // A pass of a plan, or several from that pass on, to be enqueued for a frame.
 struct PassRun : PassQuery {
   const FrameBuffers &buffers;
-  LaunchGraph *launches;  // of the frame
-  std::set<const void *>
-      *opted_in;               // the kernels that allow_shared_memory() has been called for in the backend's context
-  const char *name = nullptr;  // of the structure, for messages
+  LaunchGraph *launches;                // of the frame
+  const char *name = nullptr;           // of the structure, for messages
   const uint32_t *tile_list = nullptr;  // Prepared::tiles in device memory
 };
 
@@ -60,10 +57,6 @@ inline PassRun named(PassRun run, const char *name) {
   run.name = name;
   return run;
 }
-
-// Lets a kernel's blocks have all shared memory of the device if they need more than 48 KiB. The driver is told once
-// for each backend. Throws Error{Device}.
-void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes);
 
 // The size of a part's tiles: `width` in units, `row` of them in a row of the part; `height` in rows.
 struct TileSize {

@@ -119,8 +119,8 @@ void launch_frame(bool packs, const LoweredPlan &plan, const FrameView &packed, 
     p.blocks_across[n] = (plane.chunks + kThreadsAcross - 1) / kThreadsAcross;
     blocks += p.blocks_across[n] * ((plane.height + kThreadsDown - 1) / kThreadsDown);
   }
-  enqueue(packs ? "pack" : "unpack", unpack_kernel, dim3(static_cast<unsigned>(blocks)),
-          dim3(kThreadsAcross * kThreadsDown), 0, launches, p);
+  enqueue(packs ? "pack" : "unpack", unpack_kernel, static_cast<unsigned>(blocks), kThreadsAcross * kThreadsDown, 0,
+          launches, p);
 }
 
 }  // namespace

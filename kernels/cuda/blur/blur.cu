@@ -140,7 +140,7 @@ void enqueue_reduce(const PassRun &run, bool dense, int rows, BlurParams p) {
   p.reduce_mask = dense && p.deep ? (p.sample_mask << p.sample_shift) * 0x10001 : UINT32_MAX;
   constexpr void (*kKernels[])(BlurParams) = {reduce_kernel<1>, reduce_kernel<2>, reduce_kernel<3>};
   const unsigned blocks = cut_reduce_tiles(p, rows);
-  enqueue_whole(run, "reduce", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), reduce_bytes(rows), p);
+  enqueue("reduce", kKernels[p.log_factor - 1], blocks, kBlurThreads, reduce_bytes(rows), *run.launches, p);
 }
 
 // Enqueues the blur along rows, or the blur down columns.
@@ -166,7 +166,7 @@ void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows)
     return count_blocks(p.part[i], lines.count, kBlurLines, lines.outputs, kBlurTile);
   });
   const auto kernel = fine ? blur_kernel<int64_t> : blur_kernel<int32_t>;
-  enqueue_whole(run, along_rows ? "blur_rows" : "blur_columns", kernel, blocks, dim3(kLineThreads), 0, p);
+  enqueue(along_rows ? "blur_rows" : "blur_columns", kernel, blocks, kLineThreads, 0, *run.launches, p);
 }
 
 // Fills in the parameters, and enqueues the steps from samples to blurred coarse samples. The tiles of the results have

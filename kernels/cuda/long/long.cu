@@ -43,8 +43,8 @@ void launch_long(const PassRun &run) {
   const unsigned segments = number_blocks(p, [&](int i) {
     return BlockCount{pieces_of(p.summed[i].width(), kLongSegment), p.summed[i].height()};
   });
-  enqueue_whole(run, "long_rows", long_rows_kernel, segments, dim3(kLongThreads),
-                sizeof(int32_t) * (kLongSegment + kMostTaps), p);
+  enqueue("long_rows", long_rows_kernel, segments, kLongThreads, sizeof(int32_t) * (kLongSegment + kMostTaps),
+          *run.launches, p);
   const unsigned blocks = cut_tiles(p, kLongColumns, kLongRows);
   enqueue(run, KernelLaunch<LongParams>{long_columns_kernel, blocks, kLongThreads, 0}, p);
 }

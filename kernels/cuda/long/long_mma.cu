@@ -178,7 +178,7 @@ void enqueue_split(const PassRun &run, const LongMmaParams &params) {
     return blocks_for(int64_t{words_of_line(range.width(), p.taps[0])} * range.height() * p.part[i].channels);
   };
   const unsigned blocks = number_blocks(p, count_of, blocks_for(words).columns);
-  enqueue_whole(run, "long_mma_split", long_mma_split_kernel, blocks, dim3(kLongMmaThreads), 0, p);
+  enqueue("long_mma_split", long_mma_split_kernel, blocks, kLongMmaThreads, 0, *run.launches, p);
 }
 
 // Enqueues the kernel that extends the lines of row sums.
@@ -186,7 +186,7 @@ void enqueue_extend(const PassRun &run, LongMmaParams p) {
   const unsigned blocks = number_blocks(p, [&](int i) {
     return blocks_for(int64_t{extended_words(p.taps[1])} * p.range[i].width() * p.part[i].channels);
   });
-  enqueue_whole(run, "long_mma_extend", long_mma_extend_kernel, blocks, dim3(kLongMmaThreads), 0, p);
+  enqueue("long_mma_extend", long_mma_extend_kernel, blocks, kLongMmaThreads, 0, *run.launches, p);
 }
 
 void launch_long_mma(const PassRun &run) {
@@ -202,7 +202,7 @@ void launch_long_mma(const PassRun &run) {
   enqueue_split(run, p);
   LongMmaParams of_rows = p;
   const LongMmaLaunch rows = choose_rows(run.pass(), of_rows);
-  enqueue_whole(run, "long_mma_rows", rows.kernel, rows.blocks, rows.threads, rows.shared_bytes, of_rows);
+  enqueue("long_mma_rows", rows.kernel, rows.blocks, rows.threads, rows.shared_bytes, *run.launches, of_rows);
   enqueue_extend(run, p);
   enqueue(run, columns, p);
 }

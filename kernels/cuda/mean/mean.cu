@@ -78,8 +78,8 @@ void enqueue_columns(const PassRun &run, MeanParams &p) {
     const int rows = p.part[i].has_filtered ? p.summed[i].height() : 0;
     return BlockCount{pieces_of(p.summed[i].width(), kMeanThreads), pieces_of(rows, p.strip)};
   });
-  enqueue_whole(run, "mean_columns", mean_columns_kernel<kBytes>, blocks, dim3(kMeanThreads),
-                sizeof(int32_t) * (p.strip + p.height), p);
+  enqueue("mean_columns", mean_columns_kernel<kBytes>, blocks, kMeanThreads, sizeof(int32_t) * (p.strip + p.height),
+          *run.launches, p);
 }
 
 template <int kBytes>

@@ -133,7 +133,7 @@ void launch_method(const PassRun &run) {
   const unsigned blocks = cut_tiles(p, launch_as.tile_width, launch_as.tile_height);
   p.stored_mask = static_cast<MaskParams *>(run.buffers.scratch);
   if (launch_as.kernel == direct_kernel<true>)
-    enqueue_whole(run, "store_mask", store_mask_kernel, 1, dim3(kBlockThreads), 0, p);
+    enqueue("store_mask", store_mask_kernel, 1, kBlockThreads, 0, *run.launches, p);
   const KernelLaunch<LaunchParams> launch = {launch_as.kernel, blocks, dim3(kBlockWidth, kBlockHeight),
                                              launch_as.shared_bytes};
   enqueue(named(run, method_nick(method)), launch, p);
@@ -143,8 +143,8 @@ void launch_restore(const PassRun &run) {
   RestoreParams p = {};
   fill_frame(run, p);
   count_kept(p);
-  enqueue_whole(run, "restore", restore_kernel, static_cast<unsigned>(pieces_of(p.pixels, kBlockThreads)),
-                dim3(kBlockThreads), 0, p);
+  enqueue("restore", restore_kernel, static_cast<unsigned>(pieces_of(p.pixels, kBlockThreads)), kBlockThreads, 0,
+          *run.launches, p);
 }
 
 const void *any_method() {

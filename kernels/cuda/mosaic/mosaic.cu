@@ -23,10 +23,9 @@ void enqueue_tiles(const PassRun &run, const char *name, void (*kernel)(MosaicPa
   p.box = run.buffers.mosaic_boxes;
   p.sums = static_cast<uint32_t *>(run.buffers.scratch);
   const unsigned blocks = number_blocks(p, [&](int i) { return BlockCount{p.tiles[i].tiles * p.tiles[i].slices, 1}; });
-  if (!blocks) return;
   for (const MosaicSteps step : steps) {
     p.steps = step;
-    enqueue(name, kernel, dim3(blocks), dim3(kMosaicThreads), shared_bytes, *run.launches, p);
+    enqueue(name, kernel, blocks, kMosaicThreads, shared_bytes, *run.launches, p);
   }
 }
 

@@ -384,7 +384,7 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const uin
       out.mask[c] = ((1u << channel.depth) - 1) << out.shift[c];
     }
   }
-  enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), sizeof(CellRows), launches, p);
+  enqueue("place", place_kernel, static_cast<unsigned>(blocks), kThreads, sizeof(CellRows), launches, p);
 }
 
 void launch_copy_lists(const uint8_t *host, uint8_t *device, size_t bytes, LaunchGraph &launches) {
@@ -396,8 +396,8 @@ void launch_copy_lists(const uint8_t *host, uint8_t *device, size_t bytes, Launc
   }
   const ListCopy p = {reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
                       static_cast<int64_t>(bytes / sizeof(uint4))};
-  enqueue("copy_lists", copy_lists_kernel, dim3(static_cast<unsigned>((p.vectors + kThreads - 1) / kThreads)),
-          dim3(kThreads), 0, launches, p);
+  enqueue("copy_lists", copy_lists_kernel, static_cast<unsigned>((p.vectors + kThreads - 1) / kThreads), kThreads, 0,
+          launches, p);
 }
 
 }  // namespace cudaconv
