@@ -61,39 +61,36 @@ struct DenseShape {
 };
 
 // Loads `count` rows of pixels from `left` on into `planes`, [row][byte of a pixel][pixel]. Unless kInside, it stops at
-// pixel `end`, the first one that no window reaches. `rows` and `columns` list where rows and pixels are. The whole
-// block calls these methods together.
+// the first pixel that no window reaches. `rows` and `columns` list where rows and pixels are. The whole block calls
+// load().
 template <bool kInside, typename Shape, typename Channels>
-class PlaneLoader {
- public:
-  __device__ PlaneLoader(const MmaParams &p, const PartParams &part, const Channels &channels, int left, int end,
-                         const int64_t *rows, const int *columns, int count, uint8_t *planes)
-      : p_(p),
-        part_(part),
-        channels_(channels),
-        left_(left),
-        rows_(rows),
-        columns_(columns),
-        count_(count),
-        planes_(planes),
-        first_(kInside ? 0 : (max(-left, 0) + 3) & ~3),
-        last_(kInside ? kPixels : min(part.width - left, kPixels) & ~3),
-        beyond_(kInside ? 0 : max(min(end - left, kPixels) - last_, 0)) {}
+struct PlaneLoader {
+  static constexpr Samples kSamples = Shape::kSamples;
+  static constexpr int kPixels = Shape::kPixels, kSampleBytes = Shape::kSampleBytes;
+  static constexpr int kPixelBytes = Channels::kChannels * kSampleBytes, kPlanes = Channels::kCount * kSampleBytes;
+
+  const MmaParams &p;
+  const PartParams &part;
+  const Channels &channels;
+  int left;
+  const int64_t *rows;
+  const int *columns;
+  int count;
+  uint8_t *planes;
+  // Pixels first ... last - 1 are in the frame; both are multiples of four. beyond: pixels to load behind `last`.
+  int first = kInside ? 0 : (max(-left, 0) + 3) & ~3;
+  int last = kInside ? kPixels : min(part.width - left, kPixels) & ~3;
+  int beyond = kInside ? 0 : max(min(part.width + p.radius_x - left, kPixels) - last, 0);
 
   __device__ void load() const {
     load_fours<32>(0);
     load_fours<(kPixels - 128) / 4>(128);
     if constexpr (!kInside) {
       if constexpr (kPixelBytes <= 2)
-        if (can_patch<kPixelBytes>(p_, part_)) return patch_fours();
+        if (can_patch<kPixelBytes>(p, part)) return patch_fours();
       load_pixels();
     }
   }
-
- private:
-  static constexpr Samples kSamples = Shape::kSamples;
-  static constexpr int kPixels = Shape::kPixels, kSampleBytes = Shape::kSampleBytes;
-  static constexpr int kPixelBytes = Channels::kChannels * kSampleBytes, kPlanes = Channels::kCount * kSampleBytes;
 
   // Processes items, each of kWords words: a thread takes every kThreads-th item, kBatch of them in flight at a time.
   template <int kBatch, int kWords, typename Load, typename Store>
@@ -114,51 +111,51 @@ class PlaneLoader {
   // Stores four pixels, given as they lie in memory, in the planes, from pixel x of a row on.
   __device__ void put(int row, int x, uint32_t (&pixels)[kPixelBytes]) const {
     uint32_t bytes[kPlanes];
-    channels_.template take_apart<kSamples>(p_, pixels, bytes);
+    channels.template take_apart<kSamples>(p, pixels, bytes);
 #pragma unroll
     for (int c = 0; c < kPlanes; c++)
-      *reinterpret_cast<uint32_t *>(planes_ + (row * kPlanes + c) * kPixels + x) = bytes[c];
+      *reinterpret_cast<uint32_t *>(planes + (row * kPlanes + c) * kPixels + x) = bytes[c];
   }
 
   // Loads the pixels that lie in the frame from pixel `from` on, four an item, kAcross items a row.
   template <int kAcross>
   __device__ void load_fours(int from) const {
     const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
-    if (!kInside && (x < first_ || x >= last_)) return;
-    const uint8_t *source = part_.source + (left_ + x) * kPixelBytes;
+    if (!kInside && (x < first || x >= last)) return;
+    const uint8_t *source = part.source + (left + x) * kPixelBytes;
     constexpr int kBatch = kPixelBytes == 1 ? 10 : kPixelBytes == 2 ? 6 : kPixelBytes == 8 ? 3 : 4;
     const auto read = [&](int i, uint32_t(&pixels)[kPixelBytes]) {
-      const int64_t offset = rows_[i / kAcross];
+      const int64_t offset = rows[i / kAcross];
       read_words<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
       if constexpr (!kInside) {
 #pragma unroll
         for (int c = 0; c < kPixelBytes; c++)
-          if (offset == kNoRow) pixels[c] = part_.border_word[c % word_period(kPixelBytes)];
+          if (offset == kNoRow) pixels[c] = part.border_word[c % word_period(kPixelBytes)];
       }
     };
-    for_items<kBatch, kPixelBytes>(count_ * kAcross, read,
+    for_items<kBatch, kPixelBytes>(count * kAcross, read,
                                    [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
   }
 
-  // The row, and the first pixel, of an item of `pixels` pixels. Each row has `of_row` items, those before first_
+  // The row, and the first pixel, of an item of `pixels` pixels. Each row has `of_row` items, those before first
   // first.
   __device__ int locate(int i, int of_row, int pixels, int *x) const {
     const int row = i / of_row, column = pixels * (i - row * of_row);
-    *x = column < first_ ? column : last_ + column - first_;
+    *x = column < first ? column : last + column - first;
     return row;
   }
 
   // Fills pixels beside the frame, four an item, joined from words that lie in the frame.
   __device__ void patch_fours() const {
-    const int fours = (first_ + beyond_ + 3) / 4;
-    const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns_ + x + w * 4 / kPixelBytes); };
+    const int fours = (first + beyond + 3) / 4;
+    const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns + x + w * 4 / kPixelBytes); };
     const auto read = [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
       int x;
-      const int64_t offset = rows_[locate(i, fours, 4, &x)];
-      const uint8_t *const row = part_.source + (offset == kNoRow ? 0 : offset);
+      const int64_t offset = rows[locate(i, fours, 4, &x)];
+      const uint8_t *const row = part.source + (offset == kNoRow ? 0 : offset);
 #pragma unroll
       for (int w = 0; w < kPixelBytes; w++) {
-        const uint32_t border = part_.border_word[w % 2];
+        const uint32_t border = part.border_word[w % 2];
         words[w] = offset == kNoRow ? border : patch(x, w).load_first(row);
         words[kPixelBytes + w] = offset == kNoRow ? border : patch(x, w).load_second(row, border);
       }
@@ -171,22 +168,22 @@ class PlaneLoader {
       for (int w = 0; w < kPixelBytes; w++) pixels[w] = patch(x, w).join(words[w], words[kPixelBytes + w]);
       put(row, x, pixels);
     };
-    for_items<4, 2 * kPixelBytes>(count_ * fours, read, join);
+    for_items<4, 2 * kPixelBytes>(count * fours, read, join);
   }
 
   // Fills pixels beside the frame, one an item.
   __device__ void load_pixels() const {
-    const int edge = first_ + beyond_;
+    const int edge = first + beyond;
     const auto read = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
       int x;
-      const int64_t offset = rows_[locate(i, edge, 1, &x)];
-      const int column = columns_[x];
+      const int64_t offset = rows[locate(i, edge, 1, &x)];
+      const int column = columns[x];
       const bool reads = column >= 0 && offset != kNoRow;
-      const uint8_t *source = part_.source + (reads ? offset + column * kPixelBytes : 0);
+      const uint8_t *source = part.source + (reads ? offset + column * kPixelBytes : 0);
 #pragma unroll
       for (int c = 0; c < kPlanes; c++) {
-        const int byte = channels_.channel(c / kSampleBytes) * kSampleBytes + c % kSampleBytes;
-        bytes[c] = reads ? __ldg(source + byte) : part_.border_word[byte / 4] >> byte % 4 * 8;
+        const int byte = channels.channel(c / kSampleBytes) * kSampleBytes + c % kSampleBytes;
+        bytes[c] = reads ? __ldg(source + byte) : part.border_word[byte / 4] >> byte % 4 * 8;
       }
     };
     const auto store = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
@@ -195,26 +192,15 @@ class PlaneLoader {
       if constexpr (kSamples != Samples::U8) {
 #pragma unroll
         for (int c = 0; c < kPlanes; c += 2) {
-          bytes[c] = ((bytes[c] & 0xffu) | bytes[c + 1] << 8) >> p_.sample_shift & p_.sample_mask;
+          bytes[c] = ((bytes[c] & 0xffu) | bytes[c + 1] << 8) >> p.sample_shift & p.sample_mask;
           bytes[c + 1] = bytes[c] >> 8;
         }
       }
 #pragma unroll
-      for (int c = 0; c < kPlanes; c++) planes_[(row * kPlanes + c) * kPixels + x] = static_cast<uint8_t>(bytes[c]);
+      for (int c = 0; c < kPlanes; c++) planes[(row * kPlanes + c) * kPixels + x] = static_cast<uint8_t>(bytes[c]);
     };
-    for_items<4, kPixelBytes>(count_ * edge, read, store);
+    for_items<4, kPixelBytes>(count * edge, read, store);
   }
-
-  const MmaParams &p_;
-  const PartParams &part_;
-  const Channels &channels_;
-  int left_;
-  const int64_t *rows_;
-  const int *columns_;
-  int count_;
-  uint8_t *planes_;
-  int first_, last_;  // pixels first_ ... last_ - 1 are in the frame; both are multiples of four
-  int beyond_;        // pixels to load behind last_
 };
 
 // SumRounding::Shift64 for a sum `v` that includes its start.
@@ -525,12 +511,11 @@ __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile
   if (!inside) list_columns(p, part, left, Shape::kPixels, columns, Shape::kThreads);
   __syncthreads();
   const auto load = [&](const auto &channels) {
-    const int end = part.width + p.radius_x;
     using Channels = std::decay_t<decltype(channels)>;
     if (inside)
-      PlaneLoader<true, Shape, Channels>(p, part, channels, left, end, rows, columns, height, planes).load();
+      PlaneLoader<true, Shape, Channels>{p, part, channels, left, rows, columns, height, planes}.load();
     else
-      PlaneLoader<false, Shape, Channels>(p, part, channels, left, end, rows, columns, height, planes).load();
+      PlaneLoader<false, Shape, Channels>{p, part, channels, left, rows, columns, height, planes}.load();
   };
   for_channels<kSamples>(part.channels, [&](auto constant) {
     constexpr int kChannels = decltype(constant)::value;
