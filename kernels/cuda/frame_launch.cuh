@@ -50,13 +50,14 @@ Prepared prepare_launch(KernelLaunch<Params> launch_as, Params params, int passe
 template <typename Params>
 using ChooseLaunch = KernelLaunch<Params> (*)(const PassQuery &query, Params &p);
 
-// The form of a structure whose launches `choose` chooses. Throws Error{Device}.
+// The form of a structure whose launches `choose` chooses. It takes no pass whose blocks need more shared memory than
+// the device has. Throws Error{Device}.
 template <typename Params>
 Prepared prepare_chosen(const PassQuery &query, ChooseLaunch<Params> choose) {
   Params p = {};
   fill_frame(query, p);
   const KernelLaunch<Params> launch_as = choose(query, p);
-  if (!launch_as.kernel) return {};
+  if (!launch_as.kernel || launch_as.shared_bytes > current_limits().block_bytes) return {};
   return prepare_launch(launch_as, p);
 }
 

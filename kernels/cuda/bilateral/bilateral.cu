@@ -44,7 +44,6 @@ KernelLaunch<TileParams> launch_of(const Pass &pass, int step, TileParams &p) {
   p.tile = make_u8x4_tile(kWidth, kHeight<Windows>, pass.radius_x, pass.radius_y, step);
   const size_t bytes = static_cast<size_t>(Windows::Table::bytes(p)) +
                        sizeof(uint32_t) * (kHeight<Windows> + 2 * pass.radius_y) * kPitch<Windows>;
-  if (bytes > current_limits().block_bytes) return {};
   fill_space(pass, p);
   return {tile_kernel<Windows>, cut_u8x4_tiles(p, p.tile), kThreads, bytes};
 }

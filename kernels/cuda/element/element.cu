@@ -42,7 +42,6 @@ KernelLaunch<ChordsParams> launch_of(const Pass &pass, int step, ChordsParams &p
     p.end[level] = static_cast<uint16_t>(count);
   }
   const size_t bytes = sizeof(uint32_t) * Shape::kPitch * (Shape::kHeight + 2 * pass.radius_y);
-  if (bytes > current_limits().block_bytes) return {};
   return {chords_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, bytes};
 }
 
@@ -76,8 +75,7 @@ void fill_runs(const std::vector<int> &widths, int step, ElementRunsParams &p) {
 KernelLaunch<ElementRunsParams> choose_runs(const PassQuery &query, ElementRunsParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_extremum(query, p);
-  if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kElementRunsRadius ||
-      kRunsBytes > current_limits().block_bytes)
+  if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kElementRunsRadius)
     return {};
   const std::vector<int> widths = half_widths_of(pass);
   if (widths.empty()) return {};

@@ -17,7 +17,6 @@ KernelLaunch<U8x4Params> launch_of(int step, U8x4Params &p) {
   const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = p.tile.whole_row();
   const size_t pairs = FourMedians<Shape>::kPairs * FourMedians<Shape>::kPair;
   const size_t bytes = sizeof(uint32_t) * (rows * pitch + Shape::kHeight * Shape::kWidth + pairs * Shape::kThreads);
-  if (bytes > current_limits().block_bytes) return {};
   return {network_median_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, bytes};
 }
 
