@@ -272,11 +272,10 @@ class SmallBoxSum {
 };
 
 // Whether 16 bits hold everything from the sums of a pass to samples; if so, fills in *rounding.
-template <typename T>
-bool fits_16_bits(const RowContext<T> &context, Rounding16 *rounding) {
+inline bool fits_16_bits(const RowContext<uint8_t> &context, Rounding16 *rounding) {
   const Pass &pass = context.pass();
   const IntegerMask &mask = pass.mask[0];
-  if (sizeof(T) != 1 || pass.wide || pass.has_gain() || mask.row_shift || mask.value.empty()) return false;
+  if (pass.wide || pass.has_gain() || mask.row_shift || mask.value.empty()) return false;
   SumRange range = range_of(mask.value, context.largest_sample());
   // Responses are never below 0: the largest of the eight sums of three is at least their mean.
   if (pass.op == Op::Compass) range = {0, int64_t{15} * mask.value[0] / 8 * context.largest_sample()};
@@ -284,8 +283,7 @@ bool fits_16_bits(const RowContext<T> &context, Rounding16 *rounding) {
 }
 
 // Whether they hold sums of samples, where all coefficients are 2.
-template <typename T>
-bool fits_16_bits_halved(const RowContext<T> &context, Rounding16 *rounding) {
+inline bool fits_16_bits_halved(const RowContext<uint8_t> &context, Rounding16 *rounding) {
   const Pass &pass = context.pass();
   const IntegerMask &mask = pass.mask[0];
   if (pass.wide || pass.has_gain() || mask.row_shift || mask.row[0] * mask.column[0] != 2) return false;

@@ -62,16 +62,10 @@ class Scratch {
 // Calls f(n) with n.value == channels, a constant.
 template <typename F>
 void with_channels(int channels, F f) {
-  switch (channels) {
-    case 1:
-      return f(std::integral_constant<int, 1>());
-    case 2:
-      return f(std::integral_constant<int, 2>());
-    case 3:
-      return f(std::integral_constant<int, 3>());
-    default:
-      return f(std::integral_constant<int, 4>());
-  }
+  if (channels == 1) return f(std::integral_constant<int, 1>());
+  if (channels == 2) return f(std::integral_constant<int, 2>());
+  if (channels == 3) return f(std::integral_constant<int, 3>());
+  f(std::integral_constant<int, 4>());
 }
 
 class CoarsePart;
