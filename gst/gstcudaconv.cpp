@@ -174,7 +174,8 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  priv->flight.stop();
+  priv->flight.halt(false);
+  priv->flight.pool().set(nullptr);
   const Ref<GstStructure> stats(priv->stats());
   GST_INFO_OBJECT(trans, "%" GST_PTR_FORMAT, stats.get());
   priv->path.stop();

@@ -67,7 +67,10 @@ class DeviceFinder {
 
   // Opens the context that was set or found last. Without one, asks the neighbours and the application; without an
   // answer, makes a new one. `device_id` -1 is any device. Returns nullptr if there is none, and explains in `*why`.
-  virtual std::shared_ptr<Device> open(GstElement *element, int device_id, std::string *why) = 0;
+  virtual std::shared_ptr<Device> open(GstElement *, int /*device_id*/, std::string *why) {
+    cuda_device_count(why);
+    return nullptr;
+  }
   // Changes over to the context that the CUDA memory of the buffer belongs to, and returns its device. Returns nullptr,
   // and changes nothing, where that is another device than the one with this id (-1: any).
   virtual std::shared_ptr<Device> follow(GstBuffer *, int) { return nullptr; }

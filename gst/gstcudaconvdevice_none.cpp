@@ -5,20 +5,8 @@
 
 namespace cudaconv::gst {
 
-namespace {
-
-class NoDeviceFinder : public DeviceFinder {
- public:
-  std::shared_ptr<Device> open(GstElement *, int, std::string *why) override {
-    cuda_device_count(why);
-    return nullptr;
-  }
-};
-
-}  // namespace
-
 std::unique_ptr<DeviceFinder> DeviceFinder::create() {
-  return std::make_unique<NoDeviceFinder>();
+  return std::make_unique<DeviceFinder>();
 }
 
 const char *const *cuda_memory_formats() {

@@ -69,11 +69,6 @@ void Flight::halt(bool by_source_pad) {
   flow_ = GST_FLOW_OK;
 }
 
-void Flight::stop() {
-  halt(false);
-  pool_.set(nullptr);
-}
-
 // Waits until nothing is in flight but a frame that this thread is pushing. Drops the frames where the stream is
 // stopped.
 void Flight::land_all() {

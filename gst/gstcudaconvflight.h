@@ -54,8 +54,6 @@ class Flight {
   // To be called when a pad is deactivated; `by_source_pad`: which one, the source pad's stops the task. Drops the
   // frames in flight; waits no longer than a kernel takes.
   void halt(bool by_source_pad);
-  // To be called when the element stops.
-  void stop();
   // To be called on FLUSH_START: submit(), push() and drain() return, and the frames in flight are dropped.
   void begin_flush() { interrupt(false); }
   // To be called on FLUSH_STOP, with the sink pad's stream lock. Waits until nothing is in flight but a frame that this

@@ -138,25 +138,20 @@ MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info
   refuse(access, why);
 }
 
+// The constructor that it begins with maps the buffer. So where it throws, the destructor is called.
 MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
                          GstMapFlags access, bool on_device, bool pinned)
-    : access_(access) {
-  map(buffer, info, place.in_pieces, static_cast<GstMapFlags>(access | (on_device ? kMapCuda : 0)));
+    : MappedFrame(buffer, info, place.in_pieces, access, on_device) {
   view_.on_device = on_device;
   view_.pinned = pinned;
-  try {
-    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place);
-    for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
-    for (int p = 0; p < layout.planes; p++)
-      for (int other = 0; other < layout.planes; other++) {
-        if (layout.plane[p].memory_plane == layout.plane[other].memory_plane) continue;
-        const bool in_place = access == GST_MAP_READWRITE;
-        if (in_place || layout.interlaced) check_apart(layout.plane[p], layout.plane[other], !in_place);
-      }
-  } catch (...) {
-    gst_video_frame_unmap(&frame_);
-    throw;
-  }
+  for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place);
+  for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
+  for (int p = 0; p < layout.planes; p++)
+    for (int other = 0; other < layout.planes; other++) {
+      if (layout.plane[p].memory_plane == layout.plane[other].memory_plane) continue;
+      const bool in_place = access == GST_MAP_READWRITE;
+      if (in_place || layout.interlaced) check_apart(layout.plane[p], layout.plane[other], !in_place);
+    }
   if (on_device && access == GST_MAP_READ) {
     held_.reset(gst_buffer_ref(buffer));
     gst_video_frame_unmap(&frame_);
@@ -167,8 +162,10 @@ void MappedFrame::refuse(GstMapFlags access, const std::string &why) {
   throw FrameError((access & GST_MAP_READ ? "An input buffer " : "An output buffer ") + why + ".");
 }
 
-void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags) {
-  const GstMemory *const on_device = flags & kMapCuda ? gst_buffer_peek_memory(buffer, 0) : nullptr;
+MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags access, bool cuda)
+    : access_(access) {
+  const auto flags = static_cast<GstMapFlags>(access | (cuda ? kMapCuda : 0));
+  const GstMemory *const on_device = cuda ? gst_buffer_peek_memory(buffer, 0) : nullptr;
   bool mapped;
   if (whole) {
     frame_ = {};

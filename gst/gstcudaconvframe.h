@@ -62,7 +62,7 @@ class MappedFrame {
   void repeat_rows(const FrameLayout &complete, const FrameLayout &all) const;
 
  private:
-  void map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags);
+  MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags access, bool cuda);
   void place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place);
   void check_plane(const PlaneLayout &plane) const;
   void check_apart(const PlaneLayout &plane, const PlaneLayout &other, bool beside) const;
