@@ -423,6 +423,8 @@ def part_of(options):
     if not options.output.lower().endswith((".webm", ".rgb")) and not is_still(options):
         raise Failure("the output is a file that ends in .webm, in .png or .jpg for a picture, or in .rgb for bare RGB "
                       f"frames, not as {options.output} does; the program in C++ writes .mkv and .mp4")
+    if os.path.exists(options.output) and not os.access(options.output, os.W_OK):
+        raise Failure(f"cannot write {options.output}: Permission denied")  # the folder would let it be replaced
     options.target = os.path.realpath(options.output)  # a link stays one
     if os.path.exists(options.target) and os.path.exists(options.file) and os.path.samefile(options.target, options.file):
         raise Failure("the output is the input: name another file")

@@ -415,6 +415,8 @@ OutputFile::OutputFile(const std::string &name, const std::string &input) : name
   written = {name, name};
   is_stdout_ = exists && fstat(STDOUT_FILENO, &standard) == 0 && same(file, standard);
   if (name.empty() || is_stdout_ || (exists && !S_ISREG(file.st_mode))) return;
+  if (exists && access(name.c_str(), W_OK) != 0)
+    throw Failure("cannot write " + name + ": " + g_strerror(errno));  // the folder would let it be replaced
   std::error_code none;
   name_ = target_of(name);  // a link stays one
   if (std::filesystem::equivalent(path_of(input), name_, none))

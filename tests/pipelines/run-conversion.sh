@@ -476,6 +476,15 @@ keeps_permissions() { # of the file that is replaced: COMMAND...
   chmod 600 private.webm
   "$@" -o private.webm ball.ogv && [ "$(stat -c %a private.webm)" = 600 ] && [ "$(stat -c %s private.webm)" -gt 100 ]
 }
+keeps_protected() { # a file that may only be read: COMMAND...
+  local drop=() # root may write all
+  [ "$(id -u)" != 0 ] || drop=(setpriv --bounding-set=-dac_override)
+  echo old >protected.webm
+  chmod 444 protected.webm
+  ! "${drop[@]}" "$@" -o protected.webm ball.ogv 2>said || return
+  cat said
+  grep -q "cannot write protected.webm: Permission denied" said && [ "$(cat protected.webm)" = old ] && no_part && rm -f protected.webm
+}
 too_large() { # for a limit of the system
   ! (ulimit -f 1 && "$player" -q -o large.webm ball.ogv mask=identity) 2>said && cat said &&
     grep -q "cannot write large.webm" said && grep -q "File too large" said && no_part
@@ -512,11 +521,13 @@ no_adaptive=$no_ffmpeg$no_h264$no_http$(needs dashdemux hlsdemux qtdemux)
 no_gif=$(needs avdec_gif)
 no_script=
 [ -n "$(python_with Gst)" ] || no_script="no GStreamer bindings for Python"
+no_drop=
+[ "$(id -u)" != 0 ] || setpriv --bounding-set=-dac_override true 2>/dev/null || no_drop="root cannot drop its rights here"
 no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..46"
+  echo "1..48"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -568,6 +579,9 @@ files() {
   expect_unless "$no_ogg" "no encoder to H.264 that works" without_h264
   expect_unless "$no_ogg" "permissions of a file that is replaced" keeps_permissions "$player" -q
   expect_unless "$no_ogg$no_script" "in Python" keeps_permissions "$(python_with Gst)" \
+    "$tools/../../pipelines/cudaconv-privacy.py" --region=9,9,20,20
+  expect_unless "$no_ogg$no_drop" "a file that may only be read" keeps_protected "$player" -q
+  expect_unless "$no_ogg$no_drop$no_script" "in Python" keeps_protected "$(python_with Gst)" \
     "$tools/../../pipelines/cudaconv-privacy.py" --region=9,9,20,20
   expect_unless "$no_ogg" "names of other formats" refuses_suffixes
 }
