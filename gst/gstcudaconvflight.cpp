@@ -19,7 +19,7 @@ void Flight::start() {
 
 guint Flight::begin() {
   std::lock_guard<std::mutex> guard(lock_);
-  if (line_.empty()) failed_ = false;
+  if (line_.empty() && flow_ == GST_FLOW_OK) failed_ = false;
   return stopped_ ? 0 : interruptions_;
 }
 

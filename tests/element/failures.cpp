@@ -269,21 +269,27 @@ GST_END_TEST;
 // The device is lost, and the next frame comes in another context, in which nothing can be made either.
 GST_START_TEST(with_backend_cuda_a_lost_device_is_one_error_in_all_contexts) {
   Random random = seeded();
-  {
-    Harness h("backend=cuda mask=gauss5 frames-in-flight=4");
-    set_caps(h, small(), true, true);
-    const std::unique_ptr<DeviceMemory> own = DeviceMemory::of(h.element()), other = DeviceMemory::create();
-    const Ref<GstBuffer> in = random_frame(small(), random), foreign = other->copy(in.get(), small());
-    auto blocked = std::make_unique<Blocked>(h);
-    for (int i = 0; i < 2; i++) h.push(own->copy(in.get(), small()).get());
-    standin::fail_call("cudaEventElapsedTime", 1, cudaErrorIllegalAddress);
-    std::thread pusher([&] { fail_unless_equals_int(h.push(foreign.get()), GST_FLOW_ERROR); });
-    g_usleep(50000);
-    blocked.reset();
-    pusher.join();
-    h.take_one(GST_MESSAGE_ERROR);
+  for (const bool meanwhile : {true, false}) {  // the next frame comes before the device is lost, or after
+    {
+      Harness h("backend=cuda mask=gauss5 frames-in-flight=4");
+      set_caps(h, small(), true, true);
+      const std::unique_ptr<DeviceMemory> own = DeviceMemory::of(h.element()), other = DeviceMemory::create();
+      const Ref<GstBuffer> in = random_frame(small(), random), foreign = other->copy(in.get(), small());
+      auto blocked = std::make_unique<Blocked>(h);
+      for (int i = 0; i < 2; i++) h.push(own->copy(in.get(), small()).get());
+      standin::fail_call("cudaEventElapsedTime", 1, cudaErrorIllegalAddress);
+      if (!meanwhile) {
+        blocked.reset();
+        h.settle();
+      }
+      std::thread pusher([&] { fail_unless_equals_int(h.push(foreign.get()), GST_FLOW_ERROR); });
+      g_usleep(50000);
+      blocked.reset();
+      pusher.join();
+      h.take_one(GST_MESSAGE_ERROR);
+    }
+    check_nothing_left();
   }
-  check_nothing_left();
 }
 GST_END_TEST;
 
