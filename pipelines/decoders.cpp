@@ -204,8 +204,9 @@ guint64 latest_entry(const Box &track) {
 constexpr char kAdded[] = "cudaconv-added";  // where qtdemux keeps the nanoseconds that it was told in vain
 
 // qtdemux ends each stream after the duration of the whole, but counts from the beginning of the media, also where an
-// edit list leaves that out: a clip that was cut without encoding loses its end, or all. It also leaves out sound and
-// text that is shorter than a fifth of the whole, since it looks for previews. It is told longer durations.
+// edit list leaves that out: a clip that was cut without encoding loses its end, or all. It also leaves out streams
+// that are shorter than a fifth of the whole, as previews are: of several videos one may be. It is told longer
+// durations.
 GstPadProbeReturn lengthen(GstPad *pad, GstPadProbeInfo *info, gpointer) {
   GstBuffer *const buffer = GST_PAD_PROBE_INFO_BUFFER(info);
   GstMapInfo map;
@@ -222,13 +223,19 @@ GstPadProbeReturn lengthen(GstPad *pad, GstPadProbeInfo *info, gpointer) {
       for (const Box &media : track.inside("mdia"))
         if (const Length own(media.inside("mdhd")); own.scale && length) act(track, media, own);
   };
-  each_track([&](const Box &track, const Box &, const Length &own) {
+  const auto is_video = [](const Box &media) {
+    const std::vector<Box> handlers = media.inside("hdlr");
+    return !handlers.empty() && handlers[0].end - handlers[0].data >= 12 &&
+           !std::memcmp(handlers[0].data + 8, "vide", 4);
+  };
+  int videos = 0;
+  each_track([&](const Box &track, const Box &media, const Length &own) {
     most = std::max(most, length + gst_util_uint64_scale_ceil(latest_entry(track), whole.scale, own.scale));
+    videos += is_video(media);
   });
   each_track([&](const Box &, const Box &media, const Length &own) {
-    for (const Box &handler : media.inside("hdlr"))
-      if (handler.end - handler.data >= 12 && std::memcmp(handler.data + 8, "vide", 4) != 0)
-        own.set(std::max(own.get(), gst_util_uint64_scale_ceil(most, own.scale, 5 * guint64{whole.scale})));
+    if (videos == 1 || !is_video(media))
+      own.set(std::max(own.get(), gst_util_uint64_scale_ceil(most, own.scale, 5 * guint64{whole.scale})));
   });
   if (most > length) {
     whole.set(most);

@@ -144,7 +144,8 @@ def latest_entry(data, track):
 
 def mend_durations(demuxer):
     """qtdemux ends each stream after the duration of the whole, but counts from the beginning of the media, also where
-    an edit list leaves that out: a clip that was cut without encoding loses its end, or all. It is told a longer one."""
+    an edit list leaves that out: a clip that was cut without encoding loses its end, or all. It also leaves out a video
+    that is shorter than a fifth of the whole, as previews are. It is told longer durations."""
     fill = c_function("libgstreamer-1.0.so.0", "gst_buffer_fill", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p,
                       ctypes.c_size_t)
 
@@ -156,17 +157,22 @@ def mend_durations(demuxer):
         movie = 8, len(data)
         whole, scale = length_in(data, boxes_in(data, movie, b"mvhd"))
         length = int.from_bytes(data[whole], "big") if scale else 0
-        added = 0
+        most, videos = length, []
         for track in boxes_in(data, movie, b"trak"):
             for media in boxes_in(data, track, b"mdia"):
-                _, units = length_in(data, boxes_in(data, media, b"mdhd"))
+                own, units = length_in(data, boxes_in(data, media, b"mdhd"))
                 if units and length:
-                    added = max(added, -(-latest_entry(data, track) * scale // units))
-        size = whole.stop - whole.start
-        if added:
-            del buffer  # Python holds it no more
-            writable(info)
-            fill(info.data, whole.start, min(length + added, (1 << 8 * size) - 2).to_bytes(size, "big"), size)
+                    most = max(most, length + -(-latest_entry(data, track) * scale // units))
+                    kind, _ = next(boxes_in(data, media, b"hdlr"), (0, 0))
+                    videos += [(own, units)] if data[kind + 8:kind + 12] == b"vide" else []
+        told = [(whole, most)] if most > length else []
+        told += [(own, -(-most * units // (5 * scale))) for own, units in videos if len(videos) == 1]
+        del buffer  # Python holds it no more
+        for place, value in told:
+            size = place.stop - place.start
+            if value > int.from_bytes(data[place], "big"):
+                writable(info)
+                fill(info.data, place.start, min(value, (1 << 8 * size) - 2).to_bytes(size, "big"), size)
         return Gst.PadProbeReturn.OK
 
     demuxer.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.PULL, lengthen)

@@ -342,9 +342,13 @@ cut_clips() { # keep their frames and their sound, to the end
 cut_clip_in_python() { # COMMAND...
   "$@" -o cut.rgb cut.mp4 --region=9,9,20,20 && [ "$(stat -c %s cut.rgb)" = $((50 * 64 * 48 * 3)) ]
 }
-keeps_short_sound() { # of a tenth of the video
+keeps_short_streams() { # of a tenth of the whole: sound, and video, also in Python
   ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r=25:d=6 -f lavfi -i sine=d=0.6 -c:v mpeg4 -c:a aac short.mp4 </dev/null
-  converts 150 550 650 short.mkv short.mp4
+  converts 150 550 650 short.mkv short.mp4 || return
+  ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r=25:d=0.6 -f lavfi -i sine=d=6 -c:v mpeg4 -c:a aac brief.mp4 </dev/null
+  converts 15 5900 6100 brief.mkv brief.mp4 || return
+  [ -n "$no_script" ] || { "$(python_with Gst)" "$tools/../../pipelines/cudaconv-privacy.py" -o brief.rgb brief.mp4 \
+    --region=9,9,20,20 && [ "$(stat -c %s brief.rgb)" = $((15 * 64 * 48 * 3)) ]; }
 }
 heard() { # FILE: its sound from the time 0 on, in heard.raw: 8000 samples a second
   ffmpeg -v error -y -i "$1" -vn -af aresample=async=1:first_pts=0 -ar 8000 -ac 1 -f s16le heard.raw </dev/null
@@ -559,7 +563,7 @@ files() {
   expect_unless "$no_ffmpeg$no_h264" "clips that were cut without encoding" cut_clips
   expect_unless "$no_ffmpeg$no_h264$no_script" "in Python" cut_clip_in_python "$(python_with Gst)" \
     "$tools/../../pipelines/cudaconv-privacy.py"
-  expect_unless "$no_ffmpeg" "sound that is shorter than a fifth of the video" keeps_short_sound
+  expect_unless "$no_ffmpeg" "sound and video that are shorter than a fifth of the whole" keeps_short_streams
   expect_unless "$no_ffmpeg$no_h264$(needs opusenc)" "Opus into .mp4" whole_opus
   expect_unless "$no_ffmpeg$no_transport" "AAC of a transport stream" same_aac
   expect_unless "$no_ffmpeg$no_transport" "its first packet" keeps_first_sound
