@@ -8,6 +8,7 @@
 
 #include "gstcudaconvanalytics.h"
 #include "gstroiholdmeta.h"
+#include "regions/selector.h"
 
 namespace cudaconv::gst {
 

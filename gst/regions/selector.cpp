@@ -131,6 +131,18 @@ RoiSelection RoiSelector::select(const RoiList &found, int first_row, int row_st
   return selection;
 }
 
+bool is_outside(const RoiList &regions, FrameSize frame) {
+  const auto has_pixel = [&](const auto &found) { return !is_outside(found->mask, {0, 0, frame.width, frame.height}); };
+  if (regions.everywhere || std::any_of(regions.mask.begin(), regions.mask.end(), has_pixel)) return false;
+  Regions turned;  // the rectangle around one may reach into the frame alone
+  for (const DetectedRegion &found : regions.region) {
+    if (is_outside(found.region, frame)) continue;
+    if (found.region.rotation == 0) return false;
+    turned.region.push_back(found.region);
+  }
+  return turned.region.empty() || !have_pixels(turned, frame.width, frame.height);
+}
+
 void move_regions(Regions *regions, int dx, int dy) {
   if (dx == 0 && dy == 0) return;
   const Pixel by = {dx, int64_t{dy} * regions->row_step};

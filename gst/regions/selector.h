@@ -76,6 +76,9 @@ class RoiSelector {
   mutable std::string complaint_;
 };
 
+// Whether no pixel of the frame is in any of the regions.
+bool is_outside(const RoiList &regions, FrameSize frame);
+
 // Moves what the regions select by dx, dy pixels of the buffer.
 void move_regions(Regions *regions, int dx, int dy);
 

@@ -190,13 +190,6 @@ bool is_outside(const RegionMask &mask, const Region &rectangle) {
   return true;
 }
 
-bool is_outside(const RoiList &regions, FrameSize frame) {
-  const auto mask_is = [&](const auto &found) { return is_outside(found->mask, {0, 0, frame.width, frame.height}); };
-  return !regions.everywhere && std::all_of(regions.mask.begin(), regions.mask.end(), mask_is) &&
-         std::all_of(regions.region.begin(), regions.region.end(),
-                     [&](const auto &found) { return is_outside(found.region, frame); });
-}
-
 Region upright(const Region &region) {
   return region.rotation == 0 ? region : region_of(bounds_of(region));
 }

@@ -83,8 +83,6 @@ struct PicturePlace {
 bool is_outside(const Region &region, FrameSize frame);
 // Whether no pixel of an upright rectangle is a member of the mask.
 bool is_outside(const RegionMask &mask, const Region &rectangle);
-// Whether no pixel of the frame can be in any of the regions.
-bool is_outside(const RoiList &regions, FrameSize frame);
 
 // The nearest int.
 inline int to_int(int64_t v) {

@@ -798,6 +798,13 @@ GST_START_TEST(objects_beside_the_picture_mark_no_frame) {
     const Ref<GstBuffer> out = h.filter(in.get());
     check_pixels(in.get(), out.get(), "mask=gauss5", [](int, int) { return Want::Filtered; });
   }
+  // A turned region beside the corner, so that only the rectangle around it has pixels.
+  check(
+      "mask=gauss5", "unmarked=mark",
+      [](GstBuffer *b) {
+        add_detection(b, "face", {-18, -18, 20, 20, 0.785398});
+      },
+      [](int, int) { return Want::Filtered; });
 }
 GST_END_TEST;
 
