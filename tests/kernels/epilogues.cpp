@@ -437,7 +437,8 @@ void test_kept_pixels() {
     part.width = i ? kFew : kWidth;
     part.height = i ? kFew : kHeight;
     part.channels = part.step = 1;
-    part.channel[0] = {Action::Filter, 0, 0, 8, 0, 0, 0};
+    part.channel[0].action = Action::Filter;
+    part.channel[0].depth = 8;
   }
   methods::count_kept(p);
   const auto restore = [&](uint32_t first) {
