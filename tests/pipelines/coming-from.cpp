@@ -213,8 +213,9 @@ GST_START_TEST(the_page_says_how_far_each_launch_line_is_from_the_other_program)
     if (!nearest.count(call)) wrong += "the page lacks " + call.first + ", " + call.second + "\n";
   for (const auto &[program, numbers] : counts) {
     const auto line = page.counts.find(program);
-    if (line == page.counts.end() || !g_str_has_suffix(line->second.c_str(), numbers.text().c_str()))
-      wrong += "the numbers of " + program + " are" + numbers.text() + "\n";
+    const std::string text = numbers.text();
+    if (line == page.counts.end() || !g_str_has_suffix(line->second.c_str(), text.c_str()))
+      wrong += "the numbers of " + program + " are" + text + "\n";
   }
   g_printerr("%s", wrong.c_str());  // it may be too long for a message of the test
   fail_unless(wrong.empty(), "%s is not right", page_path.c_str());

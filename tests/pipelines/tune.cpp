@@ -810,7 +810,7 @@ bool goes_back() {
         const tune::Picture *picture = slow.view().picture();
         why = std::string(name) + " shows " + time() + ", not frame " + std::to_string(number);
         return picture && picture->time / (200 * GST_MSECOND) == static_cast<GstClockTime>(number) &&
-               g_str_has_prefix(time().c_str(), start.c_str());
+               time().compare(0, start.size(), start) == 0;
       });
     };
     why = "the duration is not known";
