@@ -19,7 +19,7 @@
 #       60 rows to 20, GRAY8 1.00 4.00 55.00 58.00
 set -euo pipefail
 folder=$(mktemp -d)
-trap 'rm -rf --one-file-system "$folder"' EXIT
+trap 'rm -rf --one-file-system "$folder" || true' EXIT
 script=/usr/share/debootstrap/scripts/gutsy # knows the address of Ubuntu's archive
 archive=$(sed -n 's/.*default_mirror \(http:..archive[^ ]*\).*/\1/p' "$script" | head -n 1)
 root=$folder/root
