@@ -3,11 +3,11 @@
 #
 # FFmpeg 9.0.2: a filter that takes no floats gives float grey more contrast, and cuts off its blacks and whites.
 #
-# Before a filter that does not take grayf32, such as avgblur or median, FFmpeg converts to gray16. This conversion takes
-# the floats for limited range and the integers for full range, also with -color_range pc and setrange: 0.2 becomes 0.16,
-# 0.8 becomes 0.86, and all below 0.06 and above 0.92 are lost. The way back changes nothing. So a median, which should
-# not touch a flat picture, does. gray8 as target and float RGB, gbrpf32, are right. 8.1.2 does the same; in 7.0.2 the way
-# back undoes it.
+# Before a filter that does not take grayf32, such as avgblur or median, FFmpeg converts to gray16. This conversion
+# takes the floats for limited range and the integers for full range, also with -color_range pc and setrange: 0.2
+# becomes 0.16, 0.8 becomes 0.86, and all below 0.06 and above 0.92 are lost. The way back changes nothing. So a median,
+# which should not touch a flat picture, does. gray8 as target and float RGB, gbrpf32, are right. 8.1.2 does the same;
+# in 7.0.2 the way back undoes it.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: ffmpeg version n9.0.2-17-g2a571b6068-20260930

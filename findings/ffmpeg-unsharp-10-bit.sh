@@ -3,10 +3,10 @@
 #
 # FFmpeg 9.0.2: unsharp of 13x13 makes pictures of 10 bits nearly twice as bright. 8 bits are right.
 #
-# A sharpening leaves a flat picture as it is. With 13x13, the largest size, the blur of a sample of 10 bits is right up to
-# 254 and begins again at 0 above, as if a sum overflowed. The filter adds the difference to the sample. At 16 bits this
-# begins with 11x11. A negative amount, which blurs, makes the picture dark instead. Bright parts of HDR video are lost so,
-# and a test with 8 bits finds nothing. 8.1.2 is right.
+# A sharpening leaves a flat picture as it is. 13x13 is the largest size. There the blur of 10 bits is right for samples
+# up to 254. Above it begins again at 0, as if a sum overflowed. The filter adds the difference to the sample. At 16
+# bits this happens from 11x11 on. A negative amount, which blurs, makes the picture dark. A test with 8 bits finds
+# nothing. 8.1.2 is right.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: ffmpeg version n9.0.2-17-g2a571b6068-20260930

@@ -4,8 +4,8 @@
 # OpenCV 5.0.0: GaussianBlur() of 8 bits with a large sigma keeps a pattern of fine lines.
 #
 # A Gaussian of sigma 100 makes one grey of lines that are three rows apart. For 8 bits cv2.GaussianBlur() rounds its
-# weights to 1/256. The window of sigma 100 has 601 weights, whose sum is 256: more than half of them are 0, the others 1
-# or 2, without any order. So the lines stay, 70 and 93 in place of 85, and are seen where a picture is divided by its
+# weights to 1/256. The window of sigma 100 has 601 weights, whose sum is 256: more than half of them are 0, the others
+# 1 or 2, without any order. So the lines stay, 70 and 93 in place of 85, and are seen where a picture is divided by its
 # background. 16 bits and floats are right. The hint ALGO_HINT_ACCURATE changes nothing. 4.14.0 does the same.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.

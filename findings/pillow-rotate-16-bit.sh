@@ -4,9 +4,9 @@
 # Pillow 13.0.0: rotate() and transform() of 16-bit pictures, bilinear or bicubic, take single bytes for samples.
 #
 # A picture of mode I;16, as 16-bit PNG files have it, loses its content: the results are below 256, and from the lower
-# and the upper bytes by turns. Even a transform that moves nothing does this. There is no error, as other functions have
-# it for this mode. NEAREST, resize(), and the modes I and F are right, and so is rotate(180), which does not interpolate.
-# 10.4.0 does the same.
+# and the upper bytes by turns. Even a transform that moves nothing does this. There is no error, as other functions
+# have it for this mode. NEAREST, resize(), and the modes I and F are right, and so is rotate(180), which does not
+# interpolate. 10.4.0 does the same.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: Pillow 13.0.0, the middle row of a ramp, 0 4000 8000 ..., transformed by the identity
@@ -44,7 +44,8 @@ for mode, name in (("I;16", "NEAREST"), ("I;16", "BILINEAR"), ("I;16", "BICUBIC"
   found[mode, name] = moved(mode, Image.Resampling[name])
   print("%s, %s:" % (mode, name), *found[mode, name][:8])
 short, long = turned("I;16"), turned("I")
-print("a flat picture of 30000, rotated by 10 degrees, in its middle: I;16, BILINEAR %d, I, BILINEAR %d" % (short, long))
+print("a flat picture of 30000, rotated by 10 degrees, in its middle: I;16, BILINEAR %d, I, BILINEAR %d"
+      % (short, long))
 sys.exit(not (found["I;16", "NEAREST"] == found["I", "BILINEAR"] == ramp[8].tolist() and long == 30000 and
               max(found["I;16", "BILINEAR"] + found["I;16", "BICUBIC"] + [short]) < 256))
 EOF

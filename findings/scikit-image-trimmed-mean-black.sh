@@ -4,8 +4,8 @@
 # scikit-image 0.26.0: rank.mean_percentile(), the mean without the extremes, makes flat areas black.
 #
 # With p0=0.1 and p1=0.9 it should leave out the darkest and the brightest tenth of each window. It counts whole greys
-# instead: a grey whose samples reach beyond the 90 % is left out with all of them. In a flat window no grey is left, and
-# the result is 0. A slow ramp gets black bands. At an edge the brighter side is lost. With p1=1 all is right.
+# instead: a grey whose samples reach beyond the 90 % is left out with all of them. In a flat window no grey is left,
+# and the result is 0. A slow ramp gets black bands. At an edge the brighter side is lost. With p1=1 all is right.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: scikit-image 0.26.0, 5x5, p0=0.1, p1=0.9: flat 200: 0; with p1=1: 200

@@ -5,8 +5,8 @@
 #
 # The filter needs the mean of the squares in each window. It squares in the type of the picture, and a square of more
 # than 255 does not fit in 8 bits. So the variances are wrong, many are below 0, and the result, a double, leaves the
-# range of the picture. Samples of int16 from 182 on overflow too, and of uint16 from 256 on. The same picture as doubles
-# is right. There is no error. 1.18.1 does the same.
+# range of the picture. Samples of int16 from 182 on overflow too, and of uint16 from 256 on. The same picture as
+# doubles is right. There is no error. 1.18.1 does the same.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: SciPy 1.17.1, a ramp from 60 to 186 with noise of 10 codes, wiener of 5x5:

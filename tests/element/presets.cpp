@@ -329,7 +329,9 @@ GST_START_TEST(a_launch_line_may_name_a_preset) {
     if (line_of(name).empty()) continue;
     std::string escaped;
     for (const char c : std::string(name)) escaped += c == ' ' ? "\\ " : std::string(1, c);
-    const Ref<GstElement> loaded = new_element(""), launched = new_element("size=9 @preset=" + escaped);
+    const Ref<GstElement> loaded = new_element("");
+    const std::string line = "cudaconv size=9 @preset=" + escaped;
+    const Ref<GstElement> launched(GST_ELEMENT(gst_object_ref_sink(gst_parse_launch(line.c_str(), nullptr))));
     fail_unless(load(loaded.get(), name));
     assert_same_values(launched.get(), loaded.get());
   }
