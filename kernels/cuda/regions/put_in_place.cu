@@ -23,7 +23,7 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kThreads = 128, kMinBlocks = 10, kCell = 32;
+constexpr int kThreads = 128, kMinBlocks = 9, kCell = 32;
 
 struct PlacedPart {
   PlaneView from, to;
