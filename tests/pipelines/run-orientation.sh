@@ -62,7 +62,7 @@ else:
     assert far <= 14, "a pixel differs by %d" % far
 END
 python3 pictures.py make
-gst-launch-1.0 -q filesrc location=1.png ! pngdec ! videoconvert ! video/x-raw,format=I420,colorimetry=1:4:0:0 \
+gst-launch-1.0 -q filesrc location=1.png ! pngdec ! videoconvert ! video/x-raw,format=Y444,colorimetry=1:4:0:0 \
   ! jpegenc quality=100 ! filesink location=upright.jpg </dev/null
 python3 pictures.py tag
 

@@ -36,7 +36,7 @@ headless() {
 }
 
 passthrough() {
-  sed -E 's/! *cudaconv( +[a-z-]+=("[^"]*"|[^ ]+))*/! cudaconv mask=identity/g' <<<"$1"
+  sed -E "s/! *cudaconv( +([a-z-]+=(\"[^\"]*\"|[^ ]+)|'@[^']*'))*/! cudaconv mask=identity/g" <<<"$1"
 }
 
 # Runs a launch line, and writes its frames to files in FOLDER: play LINE FOLDER
