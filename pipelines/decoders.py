@@ -126,7 +126,7 @@ def boxes_in(data, box, kind):
 def length_in(data, boxes):
     """Where the duration is in a box `mvhd` or `mdhd`, and its units a second, which come before it."""
     begin, _ = next(boxes, (0, 0))
-    wide = data[begin] == 1
+    wide = data[begin:begin + 1] == b"\1"
     duration = slice(begin + 24, begin + 32) if wide else slice(begin + 16, begin + 20)
     return duration, int.from_bytes(data[duration.start - 4:duration.start], "big") if begin else 0
 
@@ -136,7 +136,7 @@ def latest_entry(data, track):
     latest = 0
     for edits in boxes_in(data, track, b"edts"):
         for begin, end in boxes_in(data, edits, b"elst"):
-            size, at = (20, slice(8, 16)) if data[begin] == 1 else (12, slice(4, 8))
+            size, at = (20, slice(8, 16)) if data[begin:begin + 1] == b"\1" else (12, slice(4, 8))
             for entry in range(begin + 8, end - size + 1, size):
                 latest = max(latest, int.from_bytes(data[entry:entry + size][at], "big", signed=True))
     return latest
