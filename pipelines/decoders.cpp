@@ -201,7 +201,7 @@ guint64 latest_entry(const Box &track) {
   return latest;
 }
 
-constexpr char kAdded[] = "cudaconv-added";  // where qtdemux keeps the nanoseconds that it was told in vain
+constexpr char kAdded[] = "cudaconv-added";  // the key under which a qtdemux has the nanoseconds added to its duration
 
 // qtdemux ends each stream after the duration of the whole, but counts from the beginning of the media, also where an
 // edit list leaves that out: a clip that was cut without encoding loses its end, or all. It also leaves out streams
