@@ -17,6 +17,7 @@
 
 #include "formats.h"
 #include "reference.h"
+#include "overlappingcall.h"
 #include "support.h"
 
 using namespace cudaconv;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "regions.h"
+#include "overlappingcall.h"
 #include "support.h"
 
 using namespace cudaconv;

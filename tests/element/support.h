@@ -9,11 +9,9 @@
 #include <gst/video/video.h>
 
 #include <functional>
-#include <future>
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -255,26 +253,6 @@ class Order {
   GstPad *const pad_;
   gulong probe_;
   std::string items_;
-};
-
-// A second thread's g_object_set(), of which a part is set when it begins. It begins in the next g_object_set() of the
-// test, after GObject has found that no other is under way, before the element's class is told. One at a time.
-class OverlappingCall {
- public:
-  OverlappingCall(GstElement *element, std::string first, std::string rest);
-  ~OverlappingCall();
-  OverlappingCall(const OverlappingCall &) = delete;
-
-  void end();  // sets the rest
-
- private:
-  static void dispatch(GObject *object, guint count, GParamSpec **specs);
-  void begin();
-
-  GstElement *const element_;
-  const std::string first_, rest_;
-  std::promise<void> begun_, ending_;
-  std::thread thread_;
 };
 
 // Blocks downstream until the destructor: a thread that pushes to it waits.
