@@ -14,6 +14,7 @@
 #include "convert/encoders.h"
 #include "convert/labels.h"
 #include "convert/shape.h"
+#include "decoders.h"
 #include "media.h"
 #include "stills.h"
 
@@ -31,8 +32,8 @@ struct Converter {
   Owned<GstCaps> audio;
   std::unique_ptr<Shape> shape;
   std::unique_ptr<Branches> branches;
-  bool told_light = false, told_depth = false, told_timecodes = false, told_captions = false;
-  std::atomic<bool> told_chapters{false}, told_attachments{false}, told_cover{false};
+  bool told_light = false, told_depth = false, told_captions = false;
+  std::atomic<bool> told_timecodes{false}, told_chapters{false}, told_attachments{false}, told_cover{false};
 };
 constexpr char kConverter[] = "converter";  // where the pipeline keeps it
 
@@ -97,10 +98,9 @@ void warn_of_losses(const GstCaps *format, const GstCaps *video) {
 
 // Timecodes are a stream of some MP4 and QuickTime files, or come with frames. No muxer here writes them.
 void warn_of_timecodes(Converter *c) {
-  if (!c->told_timecodes)
+  if (!c->told_timecodes.exchange(true))
     std::fprintf(stderr, "warning: timecodes, which GStreamer does not write to %s, are left out\n",
                  c->container->suffix);
-  c->told_timecodes = true;
 }
 
 // Prints which metas of a frame are lost.
@@ -349,6 +349,16 @@ void on_pad_removed(GstElement *, GstPad *pad, gpointer converter) {
   static_cast<Converter *>(converter)->branches->leave(pad);
 }
 
+void on_element(GstBin *, GstBin *, GstElement *element, gpointer converter) {
+  if (!is_made_by(element, "qtdemux")) return;
+  const auto tell = [c = static_cast<Converter *>(converter)](const Box &movie) {
+    if (has_chapters(movie) && !c->told_chapters.exchange(true))
+      std::fprintf(stderr, "warning: chapters of .mp4, which GStreamer does not read, are left out\n");
+    if (has_timecodes(movie)) warn_of_timecodes(c);
+  };
+  watch_movie(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(), tell);
+}
+
 void on_complete(gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
   if (c->filter)  // the error of decoders that are missing: Runner knows whether there are any
@@ -423,9 +433,6 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   if (codings_of(*container, false).empty())
     throw Failure(std::string(container->suffix) + " needs an encoder: install " + container->packages);
 
-  const Mp4Extras extras = mp4_extras(path_of(input));
-  if (extras.chapters) std::fprintf(stderr, "warning: chapters of .mp4, which GStreamer does not read, are left out\n");
-  if (extras.timecodes) warn_of_timecodes(c.get());
   warn_of_animation(path_of(input));
   if (const int programs = transport_programs(path_of(input)); programs > 1)
     std::fprintf(stderr, "warning: the input has %d programs: all but one are left out\n", programs);
@@ -442,6 +449,7 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   const Owned<GstCaps> caps(gst_caps_from_string(kFinal));
   g_object_set(source, "uri", uri_of(input).c_str(), "caps", caps.get(), nullptr);
   g_object_set(file, "location", part.c_str(), nullptr);
+  g_signal_connect(source, "deep-element-added", G_CALLBACK(on_element), c.get());
   g_signal_connect(source, "autoplug-continue", G_CALLBACK(on_autoplug_continue), c.get());
   g_signal_connect(source, "pad-added", G_CALLBACK(on_pad_added), c.get());
   g_signal_connect(source, "pad-removed", G_CALLBACK(on_pad_removed), c.get());

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "boxes.h"
 #include "media.h"
 
 namespace media {
@@ -150,19 +151,6 @@ void forget_display_time(GstElement *, GstPad *pad, gpointer) {
   gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, forget, nullptr, nullptr);
 }
 
-// The data of a box of an MP4 file.
-struct Box {
-  guint8 *data, *end;
-
-  std::vector<Box> inside(const char *type) const {
-    std::vector<Box> found;
-    guint32 size;  // with its own eight bytes
-    for (guint8 *at = data; end - at >= 8 && (size = GST_READ_UINT32_BE(at)) >= 8 && size <= end - at; at += size)
-      if (!std::memcmp(at + 4, type, 4)) found.push_back({at + 8, at + size});
-    return found;
-  }
-};
-
 // The unit and the duration in a box `mvhd` or `mdhd`.
 struct Length {
   guint8 *at = nullptr;
@@ -207,14 +195,7 @@ constexpr char kAdded[] = "cudaconv-added";  // the key under which a qtdemux ha
 // edit list leaves that out: a clip that was cut without encoding loses its end, or all. It also leaves out streams
 // that are shorter than a fifth of the whole, as previews are: of several videos one may be. It is told longer
 // durations.
-GstPadProbeReturn lengthen(GstPad *pad, GstPadProbeInfo *info, gpointer) {
-  GstBuffer *const buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-  GstMapInfo map;
-  if (gst_buffer_memcmp(buffer, 4, "moov", 4) != 0) return GST_PAD_PROBE_OK;
-  GstBuffer *const mended = gst_buffer_make_writable(buffer);
-  GST_PAD_PROBE_INFO_DATA(info) = mended;
-  if (!gst_buffer_map(mended, &map, GST_MAP_READWRITE)) return GST_PAD_PROBE_OK;
-  const Box movie = {map.data + 8, map.data + map.size};
+void lengthen(GstElement *demuxer, const Box &movie) {
   const Length whole(movie.inside("mvhd"));
   const guint64 length = whole.scale ? whole.get() : 0;
   guint64 most = length;
@@ -225,8 +206,7 @@ GstPadProbeReturn lengthen(GstPad *pad, GstPadProbeInfo *info, gpointer) {
   };
   const auto is_video = [](const Box &media) {
     const std::vector<Box> handlers = media.inside("hdlr");
-    return !handlers.empty() && handlers[0].end - handlers[0].data >= 12 &&
-           !std::memcmp(handlers[0].data + 8, "vide", 4);
+    return !handlers.empty() && handlers[0].has(8, "vide");
   };
   int videos = 0;
   each_track([&](const Box &track, const Box &media, const Length &own) {
@@ -237,13 +217,10 @@ GstPadProbeReturn lengthen(GstPad *pad, GstPadProbeInfo *info, gpointer) {
     if (videos == 1 || !is_video(media))
       own.set(std::max(own.get(), gst_util_uint64_scale_ceil(most, own.scale, 5 * guint64{whole.scale})));
   });
-  if (most > length) {
-    whole.set(most);
-    g_object_set_data(G_OBJECT(GST_OBJECT_PARENT(pad)), kAdded,
-                      GSIZE_TO_POINTER(gst_util_uint64_scale(most - length, GST_SECOND, whole.scale)));
-  }
-  gst_buffer_unmap(mended, &map);
-  return GST_PAD_PROBE_OK;
+  if (most == length) return;
+  whole.set(most);
+  g_object_set_data(G_OBJECT(demuxer), kAdded,
+                    GSIZE_TO_POINTER(gst_util_uint64_scale(most - length, GST_SECOND, whole.scale)));
 }
 
 // Answers with the duration that the file has.
@@ -257,11 +234,6 @@ GstPadProbeReturn shorten(GstPad *pad, GstPadProbeInfo *info, gpointer) {
   if (format == GST_FORMAT_TIME && duration > static_cast<gint64>(added))
     gst_query_set_duration(query, format, duration - static_cast<gint64>(added));
   return GST_PAD_PROBE_OK;
-}
-
-bool is_made_by(gpointer element, const char *name) {
-  GstElementFactory *const factory = gst_element_get_factory(GST_ELEMENT(element));
-  return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
 }
 
 // An element that a bin has tried and taken away again is not missed, nor one that stops.
@@ -283,6 +255,11 @@ GstBusSyncReply note_errors(GstBus *, GstMessage *message, gpointer bin) {
 }
 
 }  // namespace
+
+bool is_made_by(gpointer element, const char *name) {
+  GstElementFactory *const factory = gst_element_get_factory(GST_ELEMENT(element));
+  return factory && !g_strcmp0(GST_OBJECT_NAME(factory), name);
+}
 
 void avoid_gifdec() {
   const Owned<GstElementFactory> gifdec(gst_element_factory_find("gifdec")),
@@ -318,8 +295,8 @@ void mend_avi(GstElement *element) {
 
 void mend_durations(GstElement *element) {
   if (!is_made_by(element, "qtdemux")) return;
-  gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(),
-                    GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_PULL), lengthen, nullptr, nullptr);
+  watch_movie(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(),
+              [element](const Box &movie) { lengthen(element, movie); });
   const auto answer = +[](GstElement *, GstPad *pad, gpointer) {
     gst_pad_add_probe(pad, GstPadProbeType(GST_PAD_PROBE_TYPE_QUERY_UPSTREAM | GST_PAD_PROBE_TYPE_PULL), shorten,
                       nullptr, nullptr);

@@ -7,6 +7,8 @@
 
 namespace media {
 
+// Whether a factory of this name has made the element.
+bool is_made_by(gpointer element, const char *name);
 // gifdec repeats a GIF as often as the file says, which may be for ever. Where there is another decoder, the programs
 // take that one. Call after gst_init().
 void avoid_gifdec();

@@ -142,18 +142,79 @@ def latest_entry(data, track):
     return latest
 
 
+def watch_movie(pad, look):
+    """Calls look(data) with the box `moov`, which describes all streams, before it passes the pad. look() returns the
+    box as it is to go on. A file that comes piece by piece, as from a network, waits until the box is whole."""
+    pieces, skipped, done, passing = b"", 0, False, False
+    fill = c_function("libgstreamer-1.0.so.0", "gst_buffer_fill", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p,
+                      ctypes.c_size_t)
+
+    def take(size):
+        nonlocal pieces
+        part, pieces = pieces[:size], pieces[size:]
+        return part
+
+    def following():
+        """The data that may go on; nothing: not yet."""
+        nonlocal skipped, done
+        if done or skipped:
+            part = take(len(pieces) if done else skipped)
+            skipped -= min(skipped, len(part))
+            return part
+        size, wide = int.from_bytes(pieces[:4], "big"), int.from_bytes(pieces[8:16], "big")
+        if len(pieces) < 8 or size == 1 and len(pieces) < 16:
+            return b""
+        found = size > 1 and pieces[4:8] == b"moov"
+        if found and len(pieces) < size:
+            return b""
+        skipped = 0 if found else wide if size == 1 else size
+        done = found or skipped < 8  # the last box may have no size
+        return look(take(size)) if found else following()
+
+    def pass_on():
+        nonlocal passing
+        passing = True
+        while pieces and (part := following()):
+            pad.chain(Gst.Buffer.new_wrapped(part))
+        passing = False
+
+    def on_data(pad, info):
+        nonlocal pieces, skipped, done
+        if not info.type & Gst.PadProbeType.BUFFER:
+            kind = info.get_event().type
+            if kind == Gst.EventType.EOS and not passing:
+                done = True
+                pass_on()
+            if kind in (Gst.EventType.FLUSH_STOP, Gst.EventType.SEGMENT):  # the input goes on elsewhere, at a box
+                pieces, skipped = b"", 0
+            return Gst.PadProbeReturn.OK
+        if done or passing:
+            return Gst.PadProbeReturn.OK
+        buffer = info.get_buffer()
+        size = buffer.get_size()
+        whole = buffer.extract_dup(4, 4) == b"moov" and int.from_bytes(buffer.extract_dup(0, 4), "big") == size
+        if not whole and (not info.type & Gst.PadProbeType.PUSH or skipped >= size and not pieces):
+            skipped -= min(skipped, size)
+            return Gst.PadProbeReturn.OK
+        data = buffer.extract_dup(0, size)
+        del buffer  # Python holds it no more
+        if whole:
+            writable(info)
+            fill(info.data, 0, look(data), size)
+            return Gst.PadProbeReturn.OK
+        pieces += data
+        pass_on()
+        return Gst.PadProbeReturn.DROP
+
+    pad.add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.EVENT_FLUSH
+                  | Gst.PadProbeType.SCHEDULING, on_data)
+
+
 def mend_durations(demuxer):
     """qtdemux ends each stream after the duration of the whole, but counts from the beginning of the media, also where
     an edit list leaves that out: a clip that was cut without encoding loses its end, or all. It also leaves out a video
     that is shorter than a fifth of the whole, as previews are. It is told longer durations."""
-    fill = c_function("libgstreamer-1.0.so.0", "gst_buffer_fill", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p,
-                      ctypes.c_size_t)
-
-    def lengthen(_pad, info):
-        buffer = info.get_buffer()
-        if buffer.extract_dup(4, 4) != b"moov":
-            return Gst.PadProbeReturn.OK
-        data = buffer.extract_dup(0, buffer.get_size())
+    def lengthen(data):
         movie = 8, len(data)
         whole, scale = length_in(data, boxes_in(data, movie, b"mvhd"))
         length = int.from_bytes(data[whole], "big") if scale else 0
@@ -167,15 +228,14 @@ def mend_durations(demuxer):
                     videos += [(own, units)] if data[kind + 8:kind + 12] == b"vide" else []
         told = [(whole, most)] if most > length else []
         told += [(own, -(-most * units // (5 * scale))) for own, units in videos if len(videos) == 1]
-        del buffer  # Python holds it no more
+        longer = bytearray(data)
         for place, value in told:
             size = place.stop - place.start
             if value > int.from_bytes(data[place], "big"):
-                writable(info)
-                fill(info.data, place.start, min(value, (1 << 8 * size) - 2).to_bytes(size, "big"), size)
-        return Gst.PadProbeReturn.OK
+                longer[place] = min(value, (1 << 8 * size) - 2).to_bytes(size, "big")
+        return bytes(longer)
 
-    demuxer.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.PULL, lengthen)
+    watch_movie(demuxer.get_static_pad("sink"), lengthen)
 
 
 MENDING = {"avdemux_gif": end_gif, "avdec_gif": mend_gif_times, "avidemux": mend_avi_times, "h264parse": mend_range,

@@ -7,13 +7,13 @@
 
 #include <string>
 
+#include "../boxes.h"
+
 namespace media {
 
-// Parts of an MP4 or QuickTime file. qtdemux gives neither, up to 1.28 at least.
-struct Mp4Extras {
-  bool chapters = false, timecodes = false;
-};
-Mp4Extras mp4_extras(const std::string &file);
+// Whether an MP4 or QuickTime file has these, by its box `moov`. qtdemux gives neither, up to 1.28 at least.
+bool has_chapters(const Box &movie);
+bool has_timecodes(const Box &movie);
 
 // How many programs a transport stream has. tsdemux gives one of them. 0: the file is no transport stream.
 int transport_programs(const std::string &file);

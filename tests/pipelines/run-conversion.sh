@@ -336,11 +336,16 @@ open("edited.mov", "wb").write(data[:at] + struct.pack(">I", 1000) + data[at + 4
 END
 }
 cut_clips() { # keep their frames and their sound, to the end
+  # The same as a stream, which is read on from its description, or read to the end before.
   make_cut_clips && converts 50 1900 2100 cut.mkv cut.mp4 && converts 50 1900 2100 cut.webm cut.mov &&
+    converts 50 1900 2100 cut.mkv fd://0 <cut.mp4 && converts 50 1900 2100 cut.mkv fd://0 < <(cat cut.mp4) &&
     converts 25 900 1100 edited.webm edited.mov && timeout --foreground 60 "$player" -q -o edited.png --at=0.9 edited.mov mask=box3
 }
 cut_clip_in_python() { # COMMAND...
-  "$@" -o cut.rgb cut.mp4 --region=9,9,20,20 && [ "$(stat -c %s cut.rgb)" = $((50 * 64 * 48 * 3)) ]
+  local input
+  for input in cut.mp4 fd://0; do
+    "$@" -o cut.rgb "$input" --region=9,9,20,20 <cut.mp4 && [ "$(stat -c %s cut.rgb)" = $((50 * 64 * 48 * 3)) ] || return
+  done
 }
 keeps_short_streams() { # of a tenth of the whole: sound, and video, also in Python
   ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r=25:d=6 -f lavfi -i sine=d=0.6 -c:v mpeg4 -c:a aac short.mp4 </dev/null
