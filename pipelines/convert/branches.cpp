@@ -260,11 +260,14 @@ GstPadProbeReturn Branches::on_source(GstPad *, GstPadProbeInfo *info, gpointer 
     if (GST_BUFFER_PTS_IS_VALID(buffer)) GST_BUFFER_PTS(buffer) += b->shift;
     if (GST_BUFFER_DTS_IS_VALID(buffer)) GST_BUFFER_DTS(buffer) += b->shift;
   }
-  // tsdemux rounds times: sound that begins with the video may come some microseconds before, where muxers drop it.
-  const GstClockTime start = b->segment.start;
-  if (b->kind == Kind::kCoded && GST_BUFFER_PTS(buffer) < start && GST_BUFFER_PTS(buffer) + GST_MSECOND > start) {
+  // Muxers drop sound that begins before the segment: of a packet across its start the end is heard, as in .mp4 whose
+  // edit list leaves priming out. tsdemux rounds times: sound that begins with the video may come microseconds before.
+  const GstClockTime start = b->segment.start, came = GST_BUFFER_PTS(buffer);
+  const GstClockTime lasts = GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : 0;
+  if (b->kind == Kind::kCoded && came < start && (came + GST_MSECOND > start || came + lasts > start + GST_MSECOND)) {
     GST_PAD_PROBE_INFO_DATA(info) = buffer = gst_buffer_make_writable(buffer);
     GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = start;
+    if (came + lasts > start) GST_BUFFER_DURATION(buffer) = came + lasts - start;
   }
   // After a delay a camera's frames come all at once, with one time. Encoders and muxers need each at its own. All
   // sound of more than 65,535 Hz has one time if qtdemux reads it uncompressed from a file of FFmpeg's.

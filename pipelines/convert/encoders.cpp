@@ -267,11 +267,26 @@ Owned<GstCaps> as_muxed(const GstCaps *caps) {
   return muxed;
 }
 
+namespace {
+
+// The headers of FLAC that muxers take: flacparse makes them. Those of qtdemux are others.
+bool has_flac_headers(const GstStructure *sound) {
+  const GValue *const headers = gst_structure_get_value(sound, "streamheader");
+  if (!headers || !GST_VALUE_HOLDS_ARRAY(headers) || !gst_value_array_get_size(headers)) return false;
+  GstBuffer *const first = gst_value_get_buffer(gst_value_array_get_value(headers, 0));
+  return first && gst_buffer_memcmp(first, 0,
+                                    "\x7f"
+                                    "FLAC",
+                                    5) == 0;
+}
+
+}  // namespace
+
 bool takes_sound(GstElement *muxer, const GstCaps *coded) {
   const Owned<GstCaps> muxed = as_muxed(coded);
   const GstCaps *const caps = muxed.get();
   const GstStructure *const sound = gst_caps_get_structure(caps, 0);
-  if (gst_structure_has_name(sound, "audio/x-flac") && !gst_structure_has_field(sound, "framed")) return false;
+  if (gst_structure_has_name(sound, "audio/x-flac") && !has_flac_headers(sound)) return false;
   for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(muxer)); pads; pads = pads->next) {
     auto *pad = GST_PAD_TEMPLATE(pads->data);
     if (!g_str_has_prefix(GST_PAD_TEMPLATE_NAME_TEMPLATE(pad), "audio")) continue;
