@@ -281,15 +281,19 @@ is_given_up() { # FILE: a second signal ends the program at once, which leaves n
   done
   return 1
 }
-is_interrupted_early() { # FILE SIGNAL: before the first frame, which leaves what was there
+is_interrupted_early() { # FILE SIGNAL [CODE]: before the first frame, which leaves what was there
   local code=0 program
   echo earlier >"$1"
-  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 &
+  ulimit -c 0
+  env --default-signal="$2" "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 &
   program=$!
   has_begun "$program" "$1" && kill "-$2" "$program" || return
   wait "$program" || code=$?
   echo "exit code $code"
-  [ "$code" = 130 ] && [ "$(cat "$1")" = earlier ] && no_part
+  [ "$code" = "${3:-130}" ] && [ "$(cat "$1")" = earlier ] && no_part
+}
+is_ended() { # by signals that a program has its own end of
+  is_interrupted_early early.webm QUIT 131 && is_interrupted_early early.webm XCPU 152
 }
 hangs_up() { # FILE: when the terminal closes, the file is finished, but not under nohup
   local code=0 program
@@ -552,7 +556,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..80"
+echo "1..81"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -600,6 +604,7 @@ expect "an interrupted WebM" is_interrupted cut.webm
 expect "a second interruption" is_given_up none.webm
 expect_unless "$no_h264" "an interruption before the first frame" is_interrupted_early early.mp4 INT
 expect "a termination before the first frame" is_interrupted_early early.webm TERM
+expect "Ctrl-\\ and a limit of time" is_ended
 expect "a terminal that closes" hangs_up hung.webm
 expect "output that nobody reads" loses_its_reader unread.webm
 no_terminal=
