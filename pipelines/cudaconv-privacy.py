@@ -58,18 +58,23 @@ def rectangle_of(text):
     except ValueError:
         width = height = x = y = 0
     if min(x, y) < 0 or min(width, height) <= 0 or max(x, y, width, height) > 999999999:
-        raise argparse.ArgumentTypeError(
-            f"--region is X,Y,WIDTH,HEIGHT in pixels, such as 40,60,120,90, not {text}")
+        raise Failure(f"--region is X,Y,WIDTH,HEIGHT in pixels, such as 40,60,120,90, not {text}")
     return x, y, width, height
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):  # with the exit code of other errors
+        raise Failure(f"the command line: {message}; --help explains the arguments")
+
+
 def parse_options():
-    parser = argparse.ArgumentParser(description="Hides faces in a video or a picture.")
+    parser = Parser(description="Hides faces in a video or a picture.")
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write .webm, for a picture .png or .jpg, or bare RGB frames (.rgb, a pipe)")
     parser.add_argument("--region", metavar="X,Y,W,H", action="append", type=rectangle_of,
                         help="hide this instead of faces")
     parser.add_argument("--cascade", metavar="FILE", default=CASCADE, help="what OpenCV is to find")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no counts")
     parser.add_argument("file")
     parser.add_argument("settings", metavar="PROPERTY=VALUE", nargs="*", help="of cudaconv or roihold")
     words = sys.argv[1:]
@@ -395,12 +400,46 @@ def count_regions(counts):
 
 
 def print_counts(counts, what, to, hides_without):
-    """`hides_without`: something is hidden also where no region came."""
+    """Prints to a file, or only a warning. `hides_without`: something is hidden also where no region came."""
     parts = [f"{number or 'no'} {what}{'s' * (number > 1)} in {frames}" for number, frames in sorted(counts.items())]
-    print(f"{sum(counts.values())} frames: {', '.join(parts)}", file=to)
+    if to:
+        print(f"{sum(counts.values())} frames: {', '.join(parts)}", file=to)
     if not any(counts):
         effect = "" if hides_without else ": nothing is hidden"
         print(f"warning: no {what} was found in the whole file{effect}", file=sys.stderr)
+
+
+def end_without_threads(part):
+    """Ends the program if no thread can be started. `part`: what to remove then."""
+    if part and os.path.isfile(part):
+        os.remove(part)
+    print("cudaconv-privacy: no thread can be started: is the memory or the number of processes limited (ulimit)?",
+          file=sys.stderr, flush=True)
+    os._exit(1)  # a pipeline may wait for a thread
+
+
+def watch_threads(part):
+    """GStreamer only warns if it cannot start a thread, and waits for it for ever."""
+    def look(domain, level, message, _data):
+        GLib.log_default_handler(domain, level, message)
+        if "failed to create thread" in message:
+            end_without_threads(part)
+
+    GLib.log_set_handler("GStreamer", GLib.LogLevelFlags.LEVEL_WARNING, look, None)
+
+
+def uri_of(name):
+    return name if Gst.uri_is_valid(name) and not os.path.exists(name) else Gst.filename_to_uri(name)
+
+
+def path_of(name):
+    """The file of a name or a URI; empty where that is in the network."""
+    if not Gst.uri_is_valid(name) or os.path.exists(name):
+        return name
+    try:
+        return GLib.filename_from_uri(name)[0]
+    except GLib.Error:
+        return ""
 
 
 def is_stdout(name):
@@ -426,9 +465,15 @@ def part_of(options):
     if os.path.exists(options.output) and not os.access(options.output, os.W_OK):
         raise Failure(f"cannot write {options.output}: Permission denied")  # the folder would let it be replaced
     options.target = os.path.realpath(options.output)  # a link stays one
-    if os.path.exists(options.target) and os.path.exists(options.file) and os.path.samefile(options.target, options.file):
+    source = path_of(options.file)
+    if os.path.exists(options.target) and os.path.exists(source) and os.path.samefile(options.target, source):
         raise Failure("the output is the input: name another file")
-    return f"{options.target}.{os.getpid()}.part"  # another process may write a file of the same name
+    folder, name = os.path.split(options.target)
+    end = f".{os.getpid()}.part"  # another process may write a file of the same name
+    most = os.pathconf(folder, "PC_NAME_MAX") if os.path.isdir(folder) else 255  # bytes
+    while len(os.fsencode(name + end)) > most:
+        name = name[:-1]
+    return os.path.join(folder, name + end)
 
 
 def check_detector(cascade):
@@ -521,7 +566,7 @@ def line_of(options, decoder):
     """The launch line. `decoder`: of a picture; none for a video."""
     line = f"filesrc name=source ! {decoder} ! " if decoder else (
         "uridecodebin name=source queue name=decoded ! capssetter name=mend caps=video/x-raw(ANY) ! ")
-    line += f"videoconvert ! videoflip video-direction={direction_of(options.file)} ! "  # detectors find upright faces
+    line += f"videoconvert ! videoflip video-direction={direction_of(path_of(options.file))} ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
         # around them. No converter is between it and the filter: that may ask for padded rows.
@@ -570,6 +615,29 @@ def take_stream(_source, pad, pipeline):
         pad.link(first)
 
 
+def watch_streams(source, pipeline):
+    """Checks the video when all streams are there.
+
+    A source such as rtspsrc gets pads for its streams one after the other, and uridecodebin a decoder for each: it
+    tells that it has no more pads also where the next stream has not come.
+    """
+    waits = False
+
+    def wait_for(_bin, element):
+        nonlocal waits
+        waits = any(pad.direction == Gst.PadDirection.SRC and pad.presence == Gst.PadPresence.SOMETIMES
+                    for pad in element.get_pad_template_list())
+        if waits:
+            element.connect("no-more-pads", complete)  # before uridecodebin is told
+
+    def complete(_element):
+        nonlocal waits
+        waits = False
+
+    source.connect("source-setup", wait_for)
+    source.connect("no-more-pads", lambda *_: waits or check_video(source, pipeline))
+
+
 def check_video(source, pipeline):
     """A part of the file has no more streams."""
     first = pipeline.get_by_name("decoded").get_static_pad("sink")
@@ -585,11 +653,13 @@ def check_video(source, pipeline):
 
 
 def make_pipeline(options, part, counts):
-    warn_of_animation(options.file)
-    decoder, bits, colored = decoder_of(options.file) if is_still(options) else (None, None, None)
+    warn_of_animation(path_of(options.file))
+    if is_still(options) and not path_of(options.file):
+        raise Failure(f"a picture is read from a file, not from {options.file}")
+    decoder, bits, colored = decoder_of(path_of(options.file)) if is_still(options) else (None, None, None)
     pipeline = Gst.parse_launch(line_of(options, decoder))
     source = pipeline.get_by_name("source")
-    uri = Gst.filename_to_uri(options.file)
+    uri = uri_of(options.file)
     if decoder:
         source.set_uri(uri)
         if pipeline.get_by_name("decoder").find_property("max-errors"):
@@ -611,7 +681,7 @@ def make_pipeline(options, part, counts):
         # All streams, also those that are dropped: between parts of its input decodebin waits for the end of each one.
         source.connect("autoplug-continue", decodes)
         source.connect("pad-added", take_stream, pipeline)
-        source.connect("no-more-pads", check_video, pipeline)
+        watch_streams(source, pipeline)
         pipeline.connect("deep-element-added", mend)
         if options.output:
             decoded = pipeline.get_by_name("decoded").get_static_pad("src")
@@ -709,14 +779,15 @@ def play(pipeline, counts, output):
 def main():
     part = options = None
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
-            signal.signal(signal.SIGHUP, signal.default_int_handler)
+        for number in signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+                signal.signal(number, signal.default_int_handler)
         os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # keeps OpenCV from warning of cascades that are not used
         Gst.init(None)
         options, counts = parse_options(), collections.Counter()
         to_stdout = options.output and is_stdout(options.output)
         part = part_of(options)
+        watch_threads(part if part != options.output else None)
         if not options.region:
             check_detector(options.cascade)
         check_settings(options)
@@ -734,12 +805,16 @@ def main():
                 shutil.copymode(options.target, part)
             os.replace(part, options.target)
         with contextlib.suppress(OSError):  # what is printed may be lost, not the file
-            print_counts(counts, "region" if options.region else "face", sys.stderr if to_stdout else sys.stdout,
-                         hides_without)
+            to = None if options.quiet else sys.stderr if to_stdout else sys.stdout
+            print_counts(counts, "region" if options.region else "face", to, hides_without)
         if interrupted:
             sys.exit(130)  # the file is finished, but shorter
     except KeyboardInterrupt:
         sys.exit(130)
+    except RuntimeError as e:  # Python's own threads
+        if "start new thread" not in str(e):
+            raise
+        end_without_threads(part if part != options.output else None)
     except (Failure, OSError, UnicodeError, GLib.Error) as e:
         sys.exit(f"cudaconv-privacy: {getattr(e, 'message', None) or e}")
     finally:

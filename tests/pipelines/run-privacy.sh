@@ -537,6 +537,13 @@ is_not_closed() { # COMMAND...: a file that may lack its end does not take the p
   refuses "No space left" env LD_PRELOAD="$failing_close" "$@" --region=1,2,3,4 -o earlier.rgb clip.mkv &&
     [ "$(cat earlier.rgb)" = earlier ] && no_part
 }
+lacks_threads() { # COMMAND...: more than some
+  local threads
+  for threads in 1 3; do
+    THREADS=$threads refuses "no thread can be started" timeout -k 1 30 env LD_PRELOAD="$failing_close" "$@" \
+      --region=1,2,3,4 -o none.webm clip.mkv && no_part || return
+  done
+}
 loses_its_reader() { # COMMAND...: nobody reads what is printed
   { sleep 0.3 && "$@" --region=1,2,3,4 -o unread.rgb clip.mkv; } | true
   [ "${PIPESTATUS[0]}" = 0 ] && [ -s unread.rgb ] && no_part
@@ -617,7 +624,7 @@ gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=
 no_jpegparse=  # without it, a photo is not turned, and the rest of one that is cut off is grey
 gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 
-echo "1..119"
+echo "1..121"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -748,6 +755,8 @@ no_preload=  # the loader prints an error if it cannot, for example if the libra
 [ -z "$(LD_PRELOAD=$failing_close "$program" --help 2>&1 >/dev/null)" ] || no_preload="the library cannot be preloaded"
 expect_unless "$no_preload" "a file that cannot be closed" is_not_closed "$program"
 expect_unless "${no_preload:-$no_python}" "in Python too" is_not_closed "$python" "$script"
+expect_unless "$no_preload" "threads that cannot be started" lacks_threads "$program"
+expect_unless "${no_preload:-$no_python}" "in Python too" lacks_threads "$python" "$script"
 expect "no display" no_window "$program"
 expect_unless "$no_python" "in Python too" no_window "$python" "$script"
 expect_unless "$no_detector" "what is hidden where there is no face" says_what_is_hidden "$program"
