@@ -428,16 +428,14 @@ def watch_threads(part):
     GLib.log_set_handler("GStreamer", GLib.LogLevelFlags.LEVEL_WARNING, look, None)
 
 
-def uri_of(name):
-    return name if Gst.uri_is_valid(name) and not os.path.exists(name) else Gst.filename_to_uri(name)
+def is_uri(name):
+    return bool(re.match(r"[A-Za-z][\w.+-]+:", name)) and not os.path.exists(name)
 
 
 def path_of(name):
     """The file of a name or a URI; empty where that is in the network."""
-    if not Gst.uri_is_valid(name) or os.path.exists(name):
-        return name
     try:
-        return GLib.filename_from_uri(name)[0]
+        return GLib.filename_from_uri(name)[0] if is_uri(name) else name
     except GLib.Error:
         return ""
 
@@ -659,7 +657,7 @@ def make_pipeline(options, part, counts):
     decoder, bits, colored = decoder_of(path_of(options.file)) if is_still(options) else (None, None, None)
     pipeline = Gst.parse_launch(line_of(options, decoder))
     source = pipeline.get_by_name("source")
-    uri = uri_of(options.file)
+    uri = options.file if is_uri(options.file) else Gst.filename_to_uri(options.file)
     if decoder:
         source.set_uri(uri)
         if pipeline.get_by_name("decoder").find_property("max-errors"):
