@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 namespace cudaconv {
 
@@ -53,13 +52,9 @@ std::vector<int> half_widths_of(const Pass &pass) {
   const auto *const middle = &pass.element[pass.radius_y * row_length];
   for (int dy = 0; dy <= pass.radius_y; dy++) {
     const uint8_t *const row = middle + dy * row_length, *const end = row + row_length;
-    if (std::memcmp(row, middle - dy * row_length, row_length) != 0) return {};
-    const auto find = [end](const uint8_t *from, int member) {
-      const void *found = std::memchr(from, member, end - from);
-      return found ? static_cast<const uint8_t *>(found) : end;
-    };
-    const uint8_t *const first = find(row, 1), *const behind = find(first, 0);
-    if (find(behind, 1) != end || first - row != end - behind) {
+    if (!std::equal(row, end, middle - dy * row_length)) return {};
+    const uint8_t *const first = std::find(row, end, 1), *const behind = std::find(first, end, 0);
+    if (std::find(behind, end, 1) != end || first - row != end - behind) {
       if (first != end || dy == 0) return {};
       continue;  // the row has no members
     }

@@ -51,17 +51,15 @@ class Feathering {
 
   bool has_sources(int y) const { return first_source_[y] < first_source_[y + 1]; }
 
-  void mark(int y, std::vector<int> *rows) const {
-    for (size_t i = pixels_.row(y).begin; i < pixels_.row(y).end; i++) {
-      const PixelRun &run = pixels_.runs()[i];
-      std::fill(rows->begin() + run.begin, rows->begin() + run.end, y);
-    }
+  // Calls body(run) for the runs of row y, which may be outside.
+  template <typename Body>
+  void for_runs(int y, Body body) const {
+    if (y < 0 || y >= pixels_.rows()) return;
+    for (size_t i = pixels_.row(y).begin; i < pixels_.row(y).end; i++) body(pixels_.runs()[i]);
   }
 
-  template <typename Change>
-  void change(int y, Change change) const {
-    if (y < 0 || y >= pixels_.rows()) return;
-    for (size_t i = pixels_.row(y).begin; i < pixels_.row(y).end; i++) change(pixels_.runs()[i]);
+  void mark(int y, std::vector<int> *rows) const {
+    for_runs(y, [&](const PixelRun &run) { std::fill(rows->begin() + run.begin, rows->begin() + run.end, y); });
   }
 
   // Finds the columns outside regions with a pixel of a region within reach above or below, and its distance above.
@@ -69,11 +67,11 @@ class Feathering {
     std::vector<int> above(columns_, -kFar);  // by column, the nearest row above with a pixel of a region
     RunUnion near(columns_);
     std::vector<PixelRun> runs;
-    for (int y = 0; y < reach_y_; y++) change(y, [&](const PixelRun &run) { near.add(run); });
+    for (int y = 0; y < reach_y_; y++) for_runs(y, [&](const PixelRun &run) { near.add(run); });
     first_source_.assign(1, 0);
     for (int y = 0; y < pixels_.rows() && !cancellation.requested(); y++) {
-      change(y + reach_y_, [&](const PixelRun &run) { near.add(run); });
-      change(y - reach_y_ - 1, [&](const PixelRun &run) { near.remove(run); });
+      for_runs(y + reach_y_, [&](const PixelRun &run) { near.add(run); });
+      for_runs(y - reach_y_ - 1, [&](const PixelRun &run) { near.remove(run); });
       runs.clear();
       near.list(&runs);
       size_t next = pixels_.row(y).begin;
