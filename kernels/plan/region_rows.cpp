@@ -137,6 +137,20 @@ class TurnedRegion {
   double cos_ = std::cos(region_.rotation), sin_ = std::sin(region_.rotation);
 };
 
+// The first element from `begin` on that is 0, or that is not 0; `end` if there is none.
+int end_of_others(const uint8_t *line, int begin, int end) {
+  const void *const zero = std::memchr(line + begin, 0, end - begin);
+  return zero ? static_cast<int>(static_cast<const uint8_t *>(zero) - line) : end;
+}
+int end_of_zeros(const uint8_t *line, int begin, int end) {
+  for (uint64_t eight; begin + 8 <= end; begin += 8) {
+    std::memcpy(&eight, line + begin, 8);
+    if (eight) break;
+  }
+  while (begin < end && !line[begin]) begin++;
+  return begin;
+}
+
 // A mask spread over its rectangle.
 class SpreadMask {
  public:
@@ -160,29 +174,16 @@ class SpreadMask {
   }
 
  private:
-  // Finds the runs of members in a row of samples. Skips eight samples at a time if they continue the current state.
+  // Finds the runs of members in a row of samples.
   void read(int sample_row) {
     if (sample_row == read_) return;
     read_ = sample_row;
     members_.clear();
     const uint8_t *const row = mask_.member.data() + static_cast<size_t>(sample_row) * mask_.width;
-    bool inside = false;
-    const auto step = [&](int x) {
-      if ((row[x] != 0) == inside) return;
-      if (!inside) members_.push_back({x, mask_.width});
-      if (inside) members_.back().end = x;
-      inside = !inside;
-    };
-    int x = 0;
-    for (; x + 8 <= mask_.width; x += 8) {
-      uint64_t eight;
-      std::memcpy(&eight, row + x, 8);
-      constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
-      const uint64_t set = (((eight & kLow) + kLow) | eight) & ~kLow;  // the highest bit of each byte that is not 0
-      if (set == (inside ? ~kLow : 0)) continue;
-      for (int i = 0; i < 8; i++) step(x + i);
+    for (int x = end_of_zeros(row, 0, mask_.width), end; x < mask_.width; x = end_of_zeros(row, end, mask_.width)) {
+      end = end_of_others(row, x, mask_.width);
+      members_.push_back({x, end});
     }
-    for (; x < mask_.width; x++) step(x);
   }
 
   const RegionMask &mask_;
@@ -285,20 +286,6 @@ void invert_runs(std::vector<PixelRun> &runs, size_t begin, int width) {
   if (x < width) between.push_back({x, width});
   runs.resize(begin);
   runs.insert(runs.end(), between.begin(), between.end());
-}
-
-// The first element from `begin` on that is 0, or that is not 0; `end` if there is none.
-int end_of_others(const uint8_t *share, int begin, int end) {
-  const void *const zero = std::memchr(share + begin, 0, end - begin);
-  return zero ? static_cast<int>(static_cast<const uint8_t *>(zero) - share) : end;
-}
-int end_of_zeros(const uint8_t *share, int begin, int end) {
-  for (uint64_t eight; begin + 8 <= end; begin += 8) {
-    std::memcpy(&eight, share + begin, 8);
-    if (eight) break;
-  }
-  while (begin < end && !share[begin]) begin++;
-  return begin;
 }
 
 Field field_of(const Regions &regions, const Plan &plan, const Plan::Part &part) {
