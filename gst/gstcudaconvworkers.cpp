@@ -7,9 +7,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <utility>
-#include <vector>
 
 namespace cudaconv::gst {
 
@@ -17,104 +16,59 @@ namespace {
 
 constexpr int kMostThreads = 16;
 
-// One call of a ParallelFor, on the stack of its caller. Threads take the next index until none is left.
-struct Job {
-  Job(int count, const std::function<void(int)> &function) : n(count), body(function) {}
-
-  const int n;
-  const std::function<void(int)> &body;
-  std::atomic<int> next{0};
-  // The pool's lock guards the members below.
-  Job *other = nullptr;  // the next job in the pool's list
-  int helpers = 0;       // helper threads that call the body
-  std::exception_ptr exception;
-
-  int take() { return next.fetch_add(1, std::memory_order_relaxed); }
-  bool is_taken() const { return next.load(std::memory_order_relaxed) >= n; }
-};
-
-// Helper threads, started by the first call. Where the system refuses one, there are fewer, down to none: the caller
-// works too. A call allocates nothing. It waits for the bodies, not for threads that wake up late.
-class Workers {
+// One call of a ParallelFor. Threads take the next index until none is left. A thread that wakes up late finds none,
+// when the call has returned.
+class Job {
  public:
-  explicit Workers(int threads) : helpers_(threads - 1) { threads_.reserve(helpers_); }
-  ~Workers() {
-    {
-      std::lock_guard<std::mutex> guard(lock_);
-      ends_ = true;
-    }
-    wake_.notify_all();
-    for (GThread *thread : threads_) g_thread_join(thread);
-  }
-  Workers(const Workers &) = delete;
-  Workers &operator=(const Workers &) = delete;
+  Job(int count, const std::function<void(int)> &function, int users) : n_(count), body_(function), users_(users) {}
 
-  void run(int n, const std::function<void(int)> &body) {
-    Job job(n, body);
-    {
+  void work() {
+    for (int i; (i = next_++) < n_;) {
+      std::exception_ptr why;
+      try {
+        body_(i);
+      } catch (...) {
+        why = std::current_exception();
+      }
       std::lock_guard<std::mutex> guard(lock_);
-      start_threads();
-      job.other = std::exchange(jobs_, &job);
+      if (!exception_) exception_ = why;
+      if (++done_ == n_) all_done_.notify_one();
     }
-    for (int i = 1; i < std::min(helpers_ + 1, n); i++) wake_.notify_one();
-    work(job, job.take());
+  }
+  void wait() {
     std::unique_lock<std::mutex> guard(lock_);
-    Job **link = &jobs_;
-    while (*link != &job) link = &(*link)->other;
-    *link = job.other;
-    left_.wait(guard, [&] { return job.helpers == 0; });
-    if (job.exception) std::rethrow_exception(job.exception);
+    all_done_.wait(guard, [this] { return done_ >= n_; });
+    if (exception_) std::rethrow_exception(exception_);
+  }
+  // To be called once by each user, the caller or a helper thread. Deletes the job after the last one.
+  void leave() {
+    if (--users_ == 0) delete this;
   }
 
  private:
-  void start_threads() {
-    while (threads_.size() < static_cast<size_t>(helpers_)) {
-      const auto help = [](gpointer workers) -> gpointer {
-        static_cast<Workers *>(workers)->help();
-        return nullptr;
-      };
-      GThread *thread = g_thread_try_new("cudaconv", help, this, nullptr);
-      if (!thread) return;
-      threads_.push_back(thread);
-    }
-  }
+  const int n_;
+  const std::function<void(int)> &body_;
+  std::atomic<int> next_{0}, users_;
+  std::mutex lock_;  // guards the members below
+  std::condition_variable all_done_;
+  int done_ = 0;  // bodies
+  std::exception_ptr exception_;
+};
 
-  void help() {
-    std::unique_lock<std::mutex> guard(lock_);
-    while (!ends_) {
-      Job *job = jobs_;
-      while (job && job->is_taken()) job = job->other;
-      if (!job) {
-        wake_.wait(guard);
-        continue;
-      }
-      const int first = job->take();
-      job->helpers++;
-      guard.unlock();
-      work(*job, first);
-      guard.lock();
-      if (--job->helpers == 0) left_.notify_all();
-    }
-  }
+void help(gpointer data, gpointer) {
+  auto *const job = static_cast<Job *>(data);
+  job->work();
+  job->leave();
+}
 
-  // Calls the body for index `i` and for those that it then takes.
-  void work(Job &job, int i) {
-    for (; i < job.n; i = job.take()) {
-      try {
-        job.body(i);
-      } catch (...) {
-        std::lock_guard<std::mutex> guard(lock_);
-        if (!job.exception) job.exception = std::current_exception();
-      }
-    }
+// The threads that help one ParallelFor, which its first call starts. Where the system refuses a thread, there are
+// fewer, down to none: the caller works too.
+struct Helpers {
+  ~Helpers() {
+    if (pool) g_thread_pool_free(pool, FALSE, TRUE);
   }
-
-  const int helpers_;  // threads wanted
-  std::mutex lock_;    // guards the members below
-  std::condition_variable wake_, left_;
-  std::vector<GThread *> threads_;
-  Job *jobs_ = nullptr;
-  bool ends_ = false;
+  std::once_flag once;
+  GThreadPool *pool = nullptr;
 };
 
 }  // namespace
@@ -128,8 +82,14 @@ ParallelFor make_parallel_for(int threads) {
     return [](int n, const std::function<void(int)> &body) {
       for (int i = 0; i < n; i++) body(i);
     };
-  return [workers = std::make_shared<Workers>(threads)](int n, const std::function<void(int)> &body) {
-    if (n > 0) workers->run(n, body);
+  return [helpers = std::make_shared<Helpers>(), threads](int n, const std::function<void(int)> &body) {
+    std::call_once(helpers->once,
+                   [&] { helpers->pool = g_thread_pool_new(help, nullptr, threads - 1, TRUE, nullptr); });
+    const int helping = std::clamp(n - 1, 0, static_cast<int>(g_thread_pool_get_num_threads(helpers->pool)));
+    const std::unique_ptr<Job, void (*)(Job *)> job(new Job(n, body, 1 + helping), [](Job *left) { left->leave(); });
+    for (int i = 0; i < helping; i++) g_thread_pool_push(helpers->pool, job.get(), nullptr);
+    job->work();
+    job->wait();
   };
 }
 

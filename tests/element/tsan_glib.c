@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A library to preload, which tells ThreadSanitizer of synchronisation in libraries that are built without it: GLib's
- * mutexes, conditions and queues, GStreamer's task pool and references to buffers, and the clocked waits of pthreads,
- * which GCC 12 does not intercept.
+ * mutexes, conditions, queues and thread pools, GStreamer's task pool and references to buffers, and the clocked waits
+ * of pthreads, which GCC 12 does not intercept.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -102,6 +102,29 @@ UNSEEN gpointer gst_task_pool_push(GstTaskPool *pool, GstTaskPoolFunction call, 
   *task = (Task){call, data};
   __tsan_release(task);
   return next(pool, run_task, task, error);
+}
+
+typedef struct {
+  GFunc call;
+  gpointer data;
+} PoolCall;
+
+__attribute__((no_sanitize("thread"))) static void run_pool_call(gpointer data, gpointer call) {
+  __tsan_acquire(data);
+  ((PoolCall *)call)->call(data, ((PoolCall *)call)->data);
+}
+
+UNSEEN GThreadPool *g_thread_pool_new(GFunc call, gpointer data, gint most, gboolean exclusive, GError **error) {
+  NEXT(g_thread_pool_new);
+  PoolCall *kept = malloc(sizeof *kept);
+  *kept = (PoolCall){call, data};
+  return next(run_pool_call, kept, most, exclusive, error);
+}
+
+UNSEEN gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error) {
+  NEXT(g_thread_pool_push);
+  __tsan_release(data);
+  return next(pool, data, error);
 }
 
 /* Who holds the last reference may write, also where a buffer comes back from a pool. */

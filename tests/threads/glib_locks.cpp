@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #undef gst_mini_object_unref
 #undef g_object_unref
@@ -64,6 +65,24 @@ gboolean g_cond_wait_until(GCond *cond, GMutex *mutex, gint64 end) {
   const gboolean signalled = real(cond, mutex, end);
   __tsan_acquire(mutex);
   return signalled;
+}
+
+// A thread of a pool sees what the one that pushed had done.
+GThreadPool *g_thread_pool_new(GFunc function, gpointer user_data, gint most, gboolean exclusive, GError **error) {
+  HIDDEN(g_thread_pool_new);
+  using Call = std::pair<GFunc, gpointer>;
+  const GFunc acquire = [](gpointer data, gpointer call) {
+    __tsan_acquire(data);
+    const auto [called, with] = *static_cast<Call *>(call);
+    called(data, with);
+  };
+  return real(acquire, new Call(function, user_data), most, exclusive, error);
+}
+
+gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error) {
+  HIDDEN(g_thread_pool_push);
+  __tsan_release(data);
+  return real(pool, data, error);
 }
 
 // A thread that gives up a reference has ended its work on the object before another thread frees or writes it.
