@@ -84,7 +84,6 @@
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvpath.h"
 #include "gstcudaconvproperties.h"
-#include "gstcudaconvsegment.h"
 #include "gstcudaconvsession.h"
 
 using namespace cudaconv;

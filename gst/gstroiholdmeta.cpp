@@ -8,8 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "gstcudaconvroimetas.h"
-
 namespace cudaconv::gst {
 
 namespace {

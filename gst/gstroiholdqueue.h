@@ -20,7 +20,6 @@
 #include "gstcudaconvroimetas.h"
 #include "gstroiholdregions.h"
 #include "gstroiholdupstream.h"
-#include "regions/types.h"
 
 namespace cudaconv::gst {
 

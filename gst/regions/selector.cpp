@@ -6,9 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "plan/maskparser.h"
-#include "plan/messages.h"
-#include "plan/polygon.h"
 #include "plan/region_rows.h"
 
 namespace cudaconv::gst {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "regions/tracks.h"
 
-#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <cstdlib>
