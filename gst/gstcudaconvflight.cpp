@@ -42,7 +42,6 @@ void Flight::interrupt(bool ends_task) {
     task_runs_ &= !ends_task;
   }
   changed_.notify_all();
-  submitted_.notify_all();
   pool_.follow(stopped_);
 }
 
@@ -135,7 +134,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     if (frame->out) line_.unpushed++;
     place.front() = std::move(frame);
     line_.frames.splice(line_.frames.end(), place);
-    submitted_.notify_one();
+    changed_.notify_all();
   } else {  // the source pad has gone off meanwhile
     guard.unlock();
     if (frame->out) lost_ = true;
@@ -173,7 +172,7 @@ GstFlowReturn Flight::take_flow() {
 void Flight::wait_for_frame() {
   {
     std::unique_lock<std::mutex> guard(lock_);
-    submitted_.wait(guard, [this] { return !task_runs_ || !line_.frames.empty(); });
+    changed_.wait(guard, [this] { return !task_runs_ || !line_.frames.empty(); });
     if (!task_runs_) return;  // halt() drops the frames that are left
   }
   std::lock_guard<std::recursive_mutex> landing(landing_);

@@ -116,10 +116,9 @@ class Flight {
   // Held while a frame lands, before lock_. Recursive as GstPad's stream lock: a probe may seek in the thread that
   // pushes. The stream lock itself will not do, since the task also holds it while it waits for a frame.
   std::recursive_mutex landing_;
-  mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
-  std::condition_variable changed_;    // signals changes of these members and of stopped_, but to the task
-  std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends
-  bool task_runs_ = false;             // the source pad is active, and the system had a thread
+  mutable std::mutex lock_;          // guards the members below; never held while waiting for a device or downstream
+  std::condition_variable changed_;  // signals changes of these members and of stopped_
+  bool task_runs_ = false;           // the source pad is active, and the system had a thread
   InFlight line_;
   guint interruptions_ = 1;           // how often the stream was stopped
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it

@@ -203,7 +203,6 @@ class PropertyValues {
         next->serial++;
     }
     published_ = std::move(next);
-    serial_ = published_->serial;
     return true;
   }
 
@@ -211,7 +210,6 @@ class PropertyValues {
     std::lock_guard<std::mutex> guard(lock_);
     return published_;
   }
-  guint serial() const { return serial_; }  // of published()
 
  private:
   const Property<Values> *const table_;
@@ -221,7 +219,6 @@ class PropertyValues {
   guint64 newest_ = 0;                           // the number of the newest staged change; no two objects share one
   static inline thread_local guint64 seen_ = 0;  // the newest change that this thread knows of
   std::shared_ptr<const Published> published_ = std::make_shared<const Published>();
-  std::atomic<guint> serial_{0};
 };
 
 // Sets the functions of a class of `Object`s for its properties, and the one that deletes their `priv`. That has the

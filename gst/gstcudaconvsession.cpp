@@ -118,8 +118,8 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
 }
 
 bool Session::update() {
-  if (properties_.serial() == tried_serial_) return false;
   const auto published = properties_.published();
+  if (published->serial == tried_serial_) return false;
   const Settings &settings = published->settings;
   for (;;) {
     const std::shared_ptr<const StreamContext> before = context();
