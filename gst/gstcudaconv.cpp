@@ -20,21 +20,16 @@
  * together, at the next frame. Invalid settings are an error at the start. While playing they are a warning, and the
  * last good settings stay in force. A setting that the mask does not use is a warning, too.
  *
- * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; pixels outside are copied from the input.
- * Rectangles of #GstCudaConv:roi count pixels of the visible picture, from the corner of its crop rectangle. Regions in
- * metas count pixels of the whole frame, from its corner. A buffer that holds one field counts the rows of the frame,
- * too (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches is filtered. Masks read
- * across the edges of regions. #GstCudaConv:roi-grow adds a margin, #GstCudaConv:roi-feather a soft edge.
- * #GstCudaConv:roi-scale makes the filter as strong as the region is large. An element roihold in front covers frames
- * that a detector misses.
+ * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; pixels outside are copied from the input, and
+ * masks read across the edges of regions. Rectangles of #GstCudaConv:roi count from the corner of the picture. Regions
+ * in metas count from the corner of the whole frame, also where a buffer holds one field of it. An element roihold in
+ * front covers frames that a detector misses.
  *
- * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. A task of
- * the source pad pushes each frame as soon as it is done. See #GstCudaConv:frames-in-flight. Frames in system memory
- * are fastest in buffers from the pool that the element proposes to upstream, since the GPU reads that memory directly.
- * Elements in a row on the same GPU keep frames in CUDA memory between them.
+ * Frames in system memory are fastest in buffers from the pool that the element proposes to upstream, since the GPU
+ * reads that memory directly. Elements in a row on the same GPU keep frames in CUDA memory between them.
  *
  * If a buffer has a GstVideoCropMeta, the picture is that rectangle: the result equals cropping first and then
- * filtering.
+ * filtering. The manual, gst/README.md, says more.
  *
  * ## Example launch lines
  * |[
@@ -357,30 +352,6 @@ static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *propert
   return property && guarded(self, false, [&] { return self->priv->properties.has_effect(property); });
 }
 
-static void gst_cuda_conv_install_properties(GObjectClass *object_class) {
-  /**
-   * GstCudaConv:stats:
-   *
-   * A structure `application/x-cudaconv-stats`, counted since the element was started:
-   *
-   * - `frames` (guint64): frames filtered
-   * - `backend` (string): in use, `cuda` or `cpu`
-   * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method; with `auto` also the name of kernels that
-   * only `auto` selects, such as `sliding` (gst/README.md lists them). A filter of several passes has the first pass's
-   * method. On the CPU the vector instructions: `avx512`, `avx2` or `baseline`
-   * - `device-time` (guint64): nanoseconds that the GPU spent on the frames, estimated from one frame of sixteen
-   * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
-   * - `bytes-staged` (guint64): uploaded or downloaded bytes that the CPU also copied, from or to memory that the GPU
-   * cannot access
-   * - `failovers` (guint): times that the CPU took over from a failed GPU
-   * - `regions` (guint64): regions in the metas of the frames, with #GstCudaConv:roi-meta
-   * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
-   */
-  Properties::install(object_class,
-                      "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, "
-                      "bytes-downloaded, bytes-staged, failovers, regions, regions-by-type");
-}
-
 static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   GObjectClass *object_class = G_OBJECT_CLASS(klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
@@ -388,7 +359,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
 
   init_debug();
   set_object_functions<GstCudaConv>(object_class);
-  gst_cuda_conv_install_properties(object_class);
+  Properties::install(object_class);
 
   /**
    * GstCudaConv::has-effect:

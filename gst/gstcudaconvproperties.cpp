@@ -49,14 +49,10 @@ constexpr Property<Configuration> kProperties[] = {
     /**
      * GstCudaConv:coefficients:
      *
-     * The matrix row by row. Rows end in a semicolon or a newline. Blanks or commas separate numbers, which may be
-     * fractions: `"1 2 1; 2 4 2; 1 2 1"`, `"1/9 1/9 1/9; 1/9 1/9 1/9; 1/9 1/9 1/9"`. A bare list of 9, 25 or 49 numbers
-     * is a square; with brackets or a final semicolon it is a row. Lists in brackets, as other languages and GStreamer
-     * print them, are read too: `"[[1,2,1],[2,4,2],[1,2,1]]"`, `"<<1,2,1>,<2,4,2>,<1,2,1>>"`. ImageMagick's kernels,
-     * `"3: 1,2,1 2,4,2 1,2,1"`, are read but not flipped. With shape=custom, numbers other than 0 are members of the
-     * structuring element.
-     *
-     * Set a string: GObject turns an array of doubles into text with six digits, which is refused.
+     * A bare list of 9, 25 or 49 numbers is a square; with brackets or a final semicolon it is a row. Lists in
+     * brackets: `"[[1,2,1],[2,4,2],[1,2,1]]"`, `"<<1,2,1>,<2,4,2>,<1,2,1>>"`. ImageMagick's kernels,
+     * `"3: 1,2,1 2,4,2 1,2,1"`, are not flipped. With shape=custom, numbers other than 0 are members of the structuring
+     * element. Set a string: GObject turns an array of doubles into text with six digits, which is refused.
      */
     property<Configuration, &Configuration::settings, &Settings::coefficients>(
         "coefficients", "Coefficients",
@@ -79,12 +75,8 @@ constexpr Property<Configuration> kProperties[] = {
     /**
      * GstCudaConv:threshold:
      *
-     * Compared per component, after rounding, with the component's largest value: with 8 bits 0.04 is 10.2 codes, so
-     * that 11 and more count. With mask=median it removes hot pixels alone; with mask=unsharp it leaves weak noise
-     * unsharpened. Each of several iterations compares with its own input. Chroma that #GstCudaConv:chroma makes
-     * neutral stays neutral.
-     *
-     * It weakens a filter that hides something: leave it at 0 there.
+     * With mask=median it removes hot pixels alone; with mask=unsharp it leaves weak noise unsharpened. It weakens a
+     * filter that hides something: leave it at 0 there.
      */
     property<FILTER(threshold)>("threshold", "Threshold",
                                 "Change only samples that the filter changes by more than this fraction of the full "
@@ -123,13 +115,11 @@ constexpr Property<Configuration> kProperties[] = {
      * GstCudaConv:roi-meta:
      *
      * Detectors and trackers attach regions to buffers as metas. A buffer without regions is only copied, unless
-     * #GstCudaConv:roi-invert is set. Detections may be rotated about their centre, clockwise on the screen. The meta
-     * of an element roihold takes the place of all that it has seen.
+     * #GstCudaConv:roi-invert is set. Detections may be rotated about their centre, clockwise on the screen.
      *
      * Each value of a segmentation mask is one region. If there are more than 64 values, or if they overlap much, all
      * values form one region. The background is no region: value 0, unless its class has another name than
-     * "background", and values of the class "background". If a mask cannot be read, there is a warning and its whole
-     * rectangle is a region.
+     * "background", and values of the class "background".
      */
     property<ROI(meta)>(
         "roi-meta", "Regions from metas",
@@ -148,11 +138,7 @@ constexpr Property<Configuration> kProperties[] = {
      * GstCudaConv:roi-feather:
      *
      * A pixel at the distance d from the nearest pixel of a region has d / (roi-feather + 1) of the original, in steps
-     * of 1/256. In a region nothing of the original is left. Distances count pixels of luma. A chroma sample takes the
-     * least share of its pixels.
-     *
-     * It is an error with #GstCudaConv:roi-invert and with mask=fill: there all pixels beside the regions, or all of
-     * them, are to be hidden.
+     * of 1/256. In a region nothing of the original is left.
      */
     property<ROI(feather)>("roi-feather", "Soft edge of regions",
                            "Width in pixels of a soft edge around each region, in which the filtered picture fades "
@@ -165,11 +151,10 @@ constexpr Property<Configuration> kProperties[] = {
      * with 0.125 leaves at most 8 blocks across the shorter side of each region, up to 2,040 pixels, since blocks have
      * at most 255.
      *
-     * The side is measured after #GstCudaConv:roi-grow, before the frame clips the region. Rounding up to steps limits
-     * the number of different masks: sigma is 2^(n/4), at least 0.5. Sizes go from these steps to the next size that
-     * the mask supports, at least 2. The mask's largest size is the limit. The proportion of height to width comes from
-     * #GstCudaConv:size, #GstCudaConv:size-y, #GstCudaConv:sigma and #GstCudaConv:sigma-y. Where regions overlap, the
-     * strongest filter wins. With #GstCudaConv:roi-invert it has no effect.
+     * The side is measured after #GstCudaConv:roi-grow, before the frame clips the region. Steps of sigma are 2^(n/4),
+     * at least 0.5; sizes go from these to the next size that the mask supports, at least 2. The proportion of height
+     * to width comes from #GstCudaConv:size, #GstCudaConv:size-y, #GstCudaConv:sigma and #GstCudaConv:sigma-y. Where
+     * regions overlap, the strongest filter wins.
      */
     property<ROI(scale)>(
         "roi-scale", "Strength by size",
@@ -197,10 +182,9 @@ constexpr Property<Configuration> kProperties[] = {
     /**
      * GstCudaConv:frames-in-flight:
      *
-     * With several frames in flight, one is uploaded while another is filtered and a third is downloaded. A task of the
-     * source pad pushes each frame as soon as it is done, even if no other one follows. With 1, upstream's streaming
-     * thread waits for each frame. While downstream blocks, the element holds up to this number of frames; the maximum
-     * of the latency grows by them, the minimum is 0. Frames that the CPU filters are never in flight.
+     * With several frames in flight, one is uploaded while another is filtered and a third is downloaded. With 1,
+     * upstream's streaming thread waits for each frame. While downstream blocks, the element holds up to this number of
+     * frames, by which the maximum of the latency grows. Frames that the CPU filters are never in flight.
      */
     property<Configuration, &Configuration::frames_in_flight>(
         "frames-in-flight", "Frames in flight",
@@ -231,8 +215,29 @@ void Settings::check_feather() const {
 
 Properties::Properties() : PropertyValues(kProperties) {}
 
-void Properties::install(GObjectClass *klass, const char *stats) {
-  install_properties<Configuration>(klass, kProperties, stats);
+void Properties::install(GObjectClass *klass) {
+  /**
+   * GstCudaConv:stats:
+   *
+   * A structure `application/x-cudaconv-stats`, counted since the element was started:
+   *
+   * - `frames` (guint64): frames filtered
+   * - `backend` (string): in use, `cuda` or `cpu`
+   * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method; with `auto` also the name of kernels that
+   * only `auto` selects, such as `sliding` (gst/README.md lists them). A filter of several passes has the first pass's
+   * method. On the CPU the vector instructions: `avx512`, `avx2` or `baseline`
+   * - `device-time` (guint64): nanoseconds that the GPU spent on the frames, estimated from one frame of sixteen
+   * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
+   * - `bytes-staged` (guint64): uploaded or downloaded bytes that the CPU also copied, from or to memory that the GPU
+   * cannot access
+   * - `failovers` (guint): times that the CPU took over from a failed GPU
+   * - `regions` (guint64): regions in the metas of the frames, with #GstCudaConv:roi-meta
+   * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
+   */
+  install_properties<Configuration>(
+      klass, kProperties,
+      "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, "
+      "bytes-downloaded, bytes-staged, failovers, regions, regions-by-type");
 }
 
 std::vector<std::string> properties_that_are_set(const Settings &settings) {

@@ -50,7 +50,7 @@ std::string why_without_effect(const std::string &property, const Settings &sett
 class Properties : public PropertyValues<Configuration> {
  public:
   Properties();
-  static void install(GObjectClass *klass, const char *stats);
+  static void install(GObjectClass *klass);
 
   // Whether another value than the default has an effect, with the mask and the other settings as they are. False where
   // there is no such property.

@@ -10,16 +10,11 @@
  * (#GstRoiHold:hold) and before its first one (#GstRoiHold:lookahead). It selects types of regions, handles frames
  * without any, counts regions and reports them.
  *
- * It takes raw video in any memory and touches no pixel. Frames wait in it as they came.
- *
- * The regions in force leave with each frame in a meta of the plugin. With the property roi-meta, cudaconv takes it in
- * place of the metas that this element has seen; marks of later elements count too. Rectangles that did not come with
- * the frame are attached as GstVideoRegionOfInterestMeta too. Metas of other types stay on the frame. The meta moves
- * and scales with the picture as GstVideoRegionOfInterestMeta does.
- *
- * A frame gets the regions of all frames from #GstRoiHold:hold before it to #GstRoiHold:lookahead after it, both ends
- * included, in stream time. With #GstRoiHold:interpolate, regions move with their objects from one detection to the
- * next.
+ * It takes raw video in any memory and touches no pixel. A frame gets the regions of all frames from #GstRoiHold:hold
+ * before it to #GstRoiHold:lookahead after it, both ends included, in stream time. They leave with the frame in a meta
+ * of the plugin. With the property roi-meta, cudaconv takes it in place of the metas that this element has seen; marks
+ * of later elements count too. Regions that did not come with the frame are attached as GstVideoRegionOfInterestMeta
+ * too. The manual, gst/README.md, says more.
  *
  * ## Example launch line
  * |[
@@ -56,13 +51,9 @@ constexpr Property<HoldSettings> kProperties[] = {
      * GstRoiHold:hold:
      *
      * All regions of the frames within this time are in force together, without tracking. Without
-     * #GstRoiHold:lookahead it counts in both directions of time, and is longer where the stream plays faster. A frame
-     * without a timestamp follows the previous frame by its duration. A flush and the next start forget all regions. So
-     * does a segment in which frames have other stream times.
-     *
-     * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth
-     * of the time, neighbours are joined to one region that covers both. With roi-invert of cudaconv these do not
-     * count. More is filtered, never less.
+     * #GstRoiHold:lookahead it counts in both directions of time, and is longer where the stream plays faster. A flush,
+     * the next start and a segment in which frames have other stream times forget all regions. Beyond a bound,
+     * neighbours are joined to one region that covers both.
      */
     property<HoldSettings, &HoldSettings::hold>(
         "hold", "Time to hold regions",
@@ -72,12 +63,9 @@ constexpr Property<HoldSettings> kProperties[] = {
     /**
      * GstRoiHold:lookahead:
      *
-     * Covers an object from this time before its first detection. Each frame waits in the element, in its own memory,
-     * until a frame comes that is later by this time.
-     *
-     * The element adds the time to its latency, and asks upstream for more buffers accordingly. If upstream has too
-     * few, the oldest frame leaves early, with the regions known so far: `frames-early` of #GstRoiHold:stats counts
-     * these frames, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
+     * Each frame waits in the element, in its own memory, until a frame comes that is later by this time. The element
+     * adds the time to its latency, and asks upstream for more buffers accordingly. If upstream has too few, the oldest
+     * frame leaves early, with the regions known so far: `frames-early` of #GstRoiHold:stats counts these frames.
      */
     property<HoldSettings, &HoldSettings::lookahead>(
         "lookahead", "Time to look ahead",
@@ -87,18 +75,11 @@ constexpr Property<HoldSettings> kProperties[] = {
     /**
      * GstRoiHold:interpolate:
      *
-     * Follows objects that move, where a detector runs only on each fifth frame, for example. The rectangle of an
-     * object moves in a straight line between two detections, by their times. It is rounded outwards. The two are at
-     * most #GstRoiHold:hold plus #GstRoiHold:lookahead apart. Frames wait for both times, and the latency is their sum.
-     *
-     * Detections with the same id are one object: by a GstAnalyticsTrackingMtd that is related to them, or by the id of
-     * the GstVideoRegionOfInterestMeta. Without ids two of the same type are one object: first the two
-     * that overlap most, then the two with the nearest centres. A match is certain where id and place agree, or where
-     * two without ids overlap each other alone. There the moving rectangle takes the place of those that
+     * Follows objects that move, where a detector runs only on each fifth frame, for example. Detections with the same
+     * id are one object. Without ids two of the same type are one object: first the two that overlap most, then the two
+     * with the nearest centres. Where a match is certain, the moving rectangle takes the place of those that
      * #GstRoiHold:hold and #GstRoiHold:lookahead keep in force. Elsewhere these stay too: more is filtered, never less.
-     *
-     * Segmentation masks do not move, but are held as without it. The rectangle around a turned one moves. With
-     * roi-invert of cudaconv moving rectangles do not count.
+     * Segmentation masks do not move.
      */
     property<HoldSettings, &HoldSettings::interpolate>(
         "interpolate", "Interpolate regions",
@@ -115,9 +96,8 @@ constexpr Property<HoldSettings> kProperties[] = {
     /**
      * GstRoiHold:report:
      *
-     * The structure of the message, `roihold-regions`, has the fields of #GstRoiHold:stats, counted since the previous
-     * message. Its field `stream-time` (guint64) is the start of the counts. A flush, another segment and the end of a
-     * segment or of the stream end the counts early.
+     * The message has the fields of #GstRoiHold:stats, counted since the previous message, and `stream-time` (guint64),
+     * the start of the counts.
      */
     property<HoldSettings, &HoldSettings::report>(
         "report", "Report regions",
