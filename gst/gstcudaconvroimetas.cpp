@@ -153,7 +153,10 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
 }
 
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {
-  return {static_cast<int>(meta.x), static_cast<int>(meta.y), to_int(meta.w), to_int(meta.h)};
+  // What is cut off lies 2^30 pixels before the picture: the end fits then.
+  const auto start = [](guint at) { return std::max(static_cast<int>(at), -(1 << 30)); };
+  const auto length = [&](guint at, guint size) { return to_int(gint64{static_cast<int>(at)} + size - start(at)); };
+  return {start(meta.x), start(meta.y), length(meta.x, meta.w), length(meta.y, meta.h)};
 }
 
 GstVideoRegionOfInterestMeta *add_roi_meta(GstBuffer *buffer, GQuark type, const Region &given) {

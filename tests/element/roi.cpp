@@ -522,8 +522,12 @@ GST_START_TEST(regions_of_metas_may_begin_outside) {
                                                  16);
     gst_buffer_add_video_region_of_interest_meta(in.get(), "face", 40, static_cast<guint>(-3), G_MAXUINT, 12);
     gst_buffer_add_video_region_of_interest_meta(in.get(), "face", static_cast<guint>(-30), 2, 30, 12);
+    // Sizes may be as large: these end in the picture.
+    gst_buffer_add_video_region_of_interest_meta(in.get(), "face", 1u << 31, 20, (1u << 31) + 7, 3);
+    gst_buffer_add_video_region_of_interest_meta(in.get(), "face", 24, (1u << 31) + 5, 3, (1u << 31) + 24);
     Harness h("mask=gauss5 roi-meta=true", info);
-    check_frame(h, in.get(), info, "mask=gauss5", {{{-5, -7, 20, 16}, {40, -3, 1000, 12}}});
+    check_frame(h, in.get(), info, "mask=gauss5",
+                {{{-5, -7, 20, 16}, {40, -3, 1000, 12}, {-9, 20, 16, 3}, {24, -9, 3, 38}}});
   }
 }
 GST_END_TEST;
