@@ -317,9 +317,9 @@ static GstFlowReturn gst_cuda_conv_sink_event(GstPad *pad, GstObject *parent, Gs
   const GstEventType type = GST_EVENT_TYPE(event);
   if (GST_EVENT_IS_SERIALIZED(event) && !flight.lets_in()) return GST_FLOW_FLUSHING;
   const guint interruptions = flight.begin();
-  if (type == GST_EVENT_FLUSH_START) flight.begin_flush();
+  if (type == GST_EVENT_FLUSH_START) flight.begin_flush(false);
   if (type == GST_EVENT_FLUSH_STOP) {
-    flight.end_flush();
+    flight.end_flush(false);
   } else if (GST_EVENT_IS_SERIALIZED(event)) {
     flight.drain();
     // Downstream may flush while it holds a frame, and with it the lock that a query of the base class waits for.
@@ -333,6 +333,14 @@ static GstFlowReturn gst_cuda_conv_sink_event(GstPad *pad, GstObject *parent, Gs
   const GstFlowReturn flow = done ? GST_FLOW_OK : flight.flow_of_failure(interruptions, failure);
   priv->messages.post();
   return flow;
+}
+
+// Downstream may flush the source pad: FLUSH_STOP takes its stream lock, which the task holds.
+static gboolean gst_cuda_conv_src_event(GstBaseTransform *trans, GstEvent *event) {
+  Flight &flight = GST_CUDA_CONV(trans)->priv->flight;
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) flight.begin_flush(true);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) flight.end_flush(true);
+  return GST_BASE_TRANSFORM_CLASS(parent_class)->src_event(trans, event);
 }
 
 // Corrects the number of frames in QOS messages: the base class only counts those that it pushes itself.
@@ -389,6 +397,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   };
   element_class->post_message = GST_DEBUG_FUNCPTR(gst_cuda_conv_post_message);
 
+  trans_class->src_event = GST_DEBUG_FUNCPTR(gst_cuda_conv_src_event);
   trans_class->start = GST_DEBUG_FUNCPTR(gst_cuda_conv_start);
   trans_class->stop = GST_DEBUG_FUNCPTR(gst_cuda_conv_stop);
   trans_class->transform_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_caps);

@@ -75,7 +75,7 @@ void Flight::land_all() {
   while (land_first()) continue;
 }
 
-void Flight::end_flush() {
+void Flight::end_flush(bool by_source_pad) {
   std::unique_lock<std::mutex> guard(lock_);
   const guint interruptions = interruptions_;
   guard.unlock();
@@ -88,6 +88,7 @@ void Flight::end_flush() {
   counts_.restart_position();
   lost_ = false;
   pool_.follow(stopped_);
+  if (by_source_pad) resume(true);
 }
 
 // ---- The sink pad's streaming thread --------------------------------------------------------------------------------
@@ -173,7 +174,11 @@ void Flight::wait_for_frame() {
   {
     std::unique_lock<std::mutex> guard(lock_);
     changed_.wait(guard, [this] { return !task_runs_ || !line_.frames.empty(); });
-    if (!task_runs_) return;  // halt() drops the frames that are left
+    if (!task_runs_) {  // halt() or end_flush() drops the frames that are left
+      guard.unlock();
+      gst_pad_pause_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
+      return;
+    }
   }
   std::lock_guard<std::recursive_mutex> landing(landing_);
   land_first();  // if nobody else has

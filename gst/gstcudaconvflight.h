@@ -55,10 +55,11 @@ class Flight {
   // frames in flight; waits no longer than a kernel takes.
   void halt(bool by_source_pad);
   // To be called on FLUSH_START: submit(), push() and drain() return, and the frames in flight are dropped.
-  void begin_flush() { interrupt(false); }
-  // To be called on FLUSH_STOP, with the sink pad's stream lock. Waits until nothing is in flight but a frame that this
+  // `by_source_pad`: it comes from downstream, and the task pauses.
+  void begin_flush(bool by_source_pad) { interrupt(by_source_pad); }
+  // To be called on FLUSH_STOP, with the stream lock of the pad. Waits until nothing is in flight but a frame that this
   // thread is pushing.
-  void end_flush();
+  void end_flush(bool by_source_pad);
 
   // Filters the frame and pushes its output, in the order of frames. `most`: how many frames may be on the device at
   // once; up to 1 the frame has been pushed when this returns. Returns what downstream returned for this frame or an

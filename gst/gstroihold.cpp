@@ -163,6 +163,13 @@ static gboolean gst_roi_hold_sink_query(GstPad *pad, GstObject *parent, GstQuery
                                         : gst_pad_query_default(pad, parent, query);
 }
 
+static gboolean gst_roi_hold_src_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+  const GstEventType type = GST_EVENT_TYPE(event);
+  if (type == GST_EVENT_FLUSH_START || type == GST_EVENT_FLUSH_STOP)
+    GST_ROI_HOLD(parent)->priv->queue.flush_source(type == GST_EVENT_FLUSH_START);
+  return gst_pad_event_default(pad, parent, event);
+}
+
 static gboolean gst_roi_hold_src_query(GstPad *pad, GstObject *parent, GstQuery *query) {
   GstRoiHold *self = GST_ROI_HOLD(parent);
   if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return gst_pad_query_default(pad, parent, query);
@@ -225,6 +232,7 @@ static void gst_roi_hold_init(GstRoiHold *self) {
   gst_pad_set_chain_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_chain));
   gst_pad_set_event_full_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_event));
   gst_pad_set_query_function(self->sinkpad, GST_DEBUG_FUNCPTR(gst_roi_hold_sink_query));
+  gst_pad_set_event_function(self->srcpad, GST_DEBUG_FUNCPTR(gst_roi_hold_src_event));
   gst_pad_set_query_function(self->srcpad, GST_DEBUG_FUNCPTR(gst_roi_hold_src_query));
   for (GstPad *pad : {self->sinkpad, self->srcpad}) {
     gst_pad_set_activatemode_function(pad, GST_DEBUG_FUNCPTR(gst_roi_hold_activate));

@@ -87,6 +87,17 @@ GstFlowReturn HoldQueue::flush(Ref<GstEvent> event) {
   return done ? GST_FLOW_OK : GST_FLOW_ERROR;
 }
 
+void HoldQueue::flush_source(bool begins) {
+  std::unique_lock<std::mutex> guard(lock_);
+  pads_.flushes = begins;
+  pads_.interruptions += begins;
+  sent_.flow = GST_FLOW_OK;
+  const bool starts = !begins && pads_.source_is_active;
+  guard.unlock();
+  changed_.notify_all();  // the task pauses
+  if (starts) start_task<&HoldQueue::loop>(pads_.source, this);
+}
+
 // ---- Properties, queries --------------------------------------------------------------------------------------------
 
 void HoldQueue::update() {

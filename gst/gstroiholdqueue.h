@@ -63,6 +63,8 @@ class HoldQueue {
   gboolean take_query(GstQuery *query);
   // FLUSH_START and FLUSH_STOP; any thread.
   GstFlowReturn flush(Ref<GstEvent> event);
+  // The same from downstream, which resets the source pad: the frames that wait stay.
+  void flush_source(bool begins);
 
   // Any thread may call these. update(): takes the properties that have been published.
   void update();

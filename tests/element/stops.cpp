@@ -400,6 +400,29 @@ GST_START_TEST(an_event_that_a_flush_interrupts_is_no_error) {
 }
 GST_END_TEST;
 
+// Downstream may flush the source pad, also while frames wait. The threads of the elements hold the lock of that pad.
+GST_START_TEST(a_flush_of_the_source_pad_ends) {
+  for (const char *properties : {"mask=fill", "mask=fill roi-meta=true hold=1", kWaits}) {
+    Harness h(properties, info());
+    for (int i = 0; i < 3; i++) {
+      GstSegment segment;
+      gst_segment_init(&segment, GST_FORMAT_TIME);
+      push_event(h, gst_event_new_segment(&segment));
+      for (int n = 0; n < 3; n++) {
+        Ref<GstBuffer> frame(gst_buffer_new_allocate(nullptr, kSize, nullptr));
+        GST_BUFFER_PTS(frame.get()) = n * kFrame;
+        fail_unless_equals_int(gst_harness_push(h.get(), frame.release()), GST_FLOW_OK);
+        if (properties != kWaits) h.pull();
+      }
+      fail_unless(gst_pad_push_event(h.get()->sinkpad, gst_event_new_flush_start()));
+      fail_unless(gst_pad_push_event(h.get()->sinkpad, gst_event_new_flush_stop(TRUE)));
+      push_event(h, gst_event_new_flush_start());
+      push_event(h, gst_event_new_flush_stop(TRUE));
+    }
+  }
+}
+GST_END_TEST;
+
 // Downstream seeks in the thread that pushes to it, and its pad then flushes the frame. The frame after the seek
 // passes.
 GST_START_TEST(a_frame_that_a_seek_ends_fails_no_later_one) {
@@ -582,6 +605,7 @@ Suite *make_suite() {
   tcase_add_test(tc, interruptions_know_the_pool_themselves);
   tcase_add_test(tc, a_pad_that_comes_on_wakes_no_pool_of_a_stopped_element);
   tcase_add_test(tc, an_event_that_a_flush_interrupts_is_no_error);
+  tcase_add_test(tc, a_flush_of_the_source_pad_ends);
   tcase_add_test(tc, a_frame_that_a_seek_ends_fails_no_later_one);
   tcase_add_test(tc, pads_change_at_the_same_time);
   tcase_add_test(tc, no_query_enters_an_element_that_is_being_stopped);
