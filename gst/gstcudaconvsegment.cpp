@@ -37,14 +37,11 @@ bool plays_backwards(const GstSegment &segment) {
   return (segment.rate < 0) != turned;
 }
 
-bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time) {
-  GstSegment segment;
-  gst_event_copy_segment(event, &segment);
-  if (in_stream_time)
-    return segment.format != current.format || segment.start != current.start || segment.time != current.time ||
-           segment.applied_rate != current.applied_rate || (segment.applied_rate < 0 && segment.stop != current.stop);
-  segment.position = current.position;  // moves with the frames
-  return !gst_segment_is_equal(&segment, &current);
+bool is_other_segment(GstEvent *event, const GstSegment &current) {
+  const GstSegment *segment;
+  gst_event_parse_segment(event, &segment);
+  return segment->format != current.format || segment->start != current.start || segment->time != current.time ||
+         segment->applied_rate != current.applied_rate || (segment->applied_rate < 0 && segment->stop != current.stop);
 }
 
 bool keeps_stream_times(GstEvent *event, const GstSegment &current) {

@@ -35,8 +35,8 @@ GstClockTime add_times(GstClockTime a, GstClockTime b);
 // A time multiplied by a factor; what is too long becomes the longest.
 guint64 scaled(guint64 time, double by);
 
-// Whether a SEGMENT event brings another segment than `current`. `in_stream_time`: only other stream times count.
-bool is_other_segment(GstEvent *event, const GstSegment &current, bool in_stream_time);
+// Whether a SEGMENT event brings another segment of stream time than `current`.
+bool is_other_segment(GstEvent *event, const GstSegment &current);
 
 // Whether a SEGMENT event leaves frames the stream times that they have in `current`, perhaps with another start.
 bool keeps_stream_times(GstEvent *event, const GstSegment &current);

@@ -124,12 +124,16 @@ GstStructure *HoldQueue::stats() const {
 
 GstClockTime HoldQueue::latency() const {
   std::lock_guard<std::mutex> guard(lock_);
-  return hold_latency(settings_.wait(false), regions_.info());
+  return known_latency();
+}
+
+GstClockTime HoldQueue::known_latency() const {
+  return hold_latency(settings_.wait(false), regions_.info(), regions_.shares_times());
 }
 
 // Leaves a LATENCY message if the latency has changed since the last one. Call with lock_ held.
 void HoldQueue::announce_latency() {
-  messages_.announce_latency(hold_latency(settings_.wait(false), regions_.info()));
+  messages_.announce_latency(known_latency());
 }
 
 gboolean HoldQueue::take_query(GstQuery *query) {
@@ -218,7 +222,12 @@ void HoldQueue::add(std::list<Item> &&place) {
     count_early("frames come later than the latency of upstream allows");
   // If time jumps back, no later frame follows the waiting ones. Frames out of order are no jump.
   const auto first = std::find_if(items_.begin(), items_.end(), [](const Item &one) { return one.frame != nullptr; });
-  if (first != items_.end() && regions_.jumps_back(first->regions, item.regions, settings_)) end_all();
+  if (first != items_.end()) {
+    for (const Item &one : items_)
+      if (one.frame && regions_.stands_still()) count_early("timestamps do not go on");
+    if (regions_.jumps_back(first->regions, item.regions, settings_)) end_all();
+  }
+  announce_latency();
   item.lost = std::exchange(sent_.lost_before, false);
   items_.splice(items_.end(), place);
   changed_.notify_all();
@@ -321,8 +330,8 @@ void HoldQueue::count_early(const char *why) {
 // Ends the wait of the first frame where it has to leave early.
 void HoldQueue::look_upstream() {
   Item &first = items_.front();
-  const char *const why = upstream_.look(count_waiting(), first.regions.at.time, first.regions.running_time,
-                                         hold_latency(settings_.wait(false), regions_.info()));
+  const char *const why =
+      upstream_.look(count_waiting(), first.regions.at.time, first.regions.running_time, known_latency());
   if (!why) return;
   first.ended = true;
   if (*why) count_early(why);

@@ -107,6 +107,7 @@ class HoldQueue {
   void add(std::list<Item> &&place);
   void end_all();
   void look_at_event(GstEvent *event, bool other_stream);
+  GstClockTime known_latency() const;
   void announce_latency();
 
   bool is_due(const Item &item) const;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "gstcudaconvformat.h"
 #include "gstcudaconvref.h"
 
 namespace cudaconv::gst {
@@ -49,7 +48,21 @@ void HeldRegions::add(FrameRegions *frame, RoiList found, const HoldTimes &times
     open.add(last_time_.value_or(frame->at.time));
     held_.add(frame->own, frame->at.time, open, in_time(times));
   }
-  last_time_ = now_ = frame->at.time;
+  const int64_t time = frame->at.time;
+  jumps_ = std::exchange(segment_begins_, false) && last_time_ && is_before(time, *last_time_);
+  if (frame->at.is_known && last_time_ == time) {
+    shares_times_ |= earlier_shared_;
+    last_shared_ = true;
+  } else if (last_time_) {
+    earlier_shared_ = std::exchange(last_shared_, false);
+  }
+  last_time_ = now_ = time;
+  if (!newest_ || is_before(*newest_, time)) {
+    newest_ = time;
+    still_ = 0;
+  } else {
+    still_++;
+  }
 }
 
 void HeldRegions::replace(FrameRegions *frame, RoiList found, const HoldTimes &times) {
@@ -75,20 +88,22 @@ RoiList HeldRegions::in_force(const FrameRegions &frame, const HoldTimes &times)
   return regions;
 }
 
-bool HeldRegions::jumps_back(const FrameRegions &first, const FrameRegions &frame, const HoldTimes &times) const {
+bool HeldRegions::jumps_back(const FrameRegions &first, const FrameRegions &frame, const HoldTimes &times) {
   const bool backwards = plays_backwards(segment_);
   const int64_t from = first.at.time, to = frame.at.time;
-  return !(backwards ? is_within(from, to, times.wait(true)) : is_within(to, from, times.wait(false)));
+  const bool jumps = jumps_ || stands_still() ||
+                     !(backwards ? is_within(from, to, times.wait(true)) : is_within(to, from, times.wait(false)));
+  if (jumps) newest_.reset();
+  return jumps;
 }
 
-// After a field the other one may come with the same time.
 bool HeldRegions::is_over(const FrameRegions &frame, const HoldTimes &times) const {
   const bool backwards = plays_backwards(segment_);
   const guint64 wait = times.wait(backwards);
   if (!frame.at.is_known || !(times.lookahead || wait)) return true;
   const auto now = static_cast<guint64>(now_), time = static_cast<guint64>(frame.at.time);
   const guint64 passed = backwards ? time - now : now - time;
-  return !is_before(now_, frame.at.time) && (info_ && has_fields(*info_) ? passed > wait : passed >= wait);
+  return !is_before(now_, frame.at.time) && (shares_times() ? passed > wait : passed >= wait);
 }
 
 bool HeldRegions::ends_frames(GstEvent *event, GstPad *sinkpad) const {
@@ -121,13 +136,15 @@ bool HeldRegions::look_at_event(GstEvent *event, bool other_stream) {
   stream_starts_ |= other_stream;
   const bool flushes = type == GST_EVENT_FLUSH_STOP, is_segment = type == GST_EVENT_SEGMENT,
              same_stream = is_segment && !std::exchange(stream_starts_, false);
-  const bool ends = flushes || (is_segment && is_other_segment(event, segment_, same_stream));
+  const bool ends = flushes || (is_segment && !(same_stream && !is_other_segment(event, segment_)));
+  segment_begins_ |= is_segment;
   if (!ends) return type == GST_EVENT_SEGMENT_DONE || type == GST_EVENT_EOS;
   if (!same_stream || !keeps_stream_times(event, segment_)) {
     held_.clear();
     missed_ = {};
   }
   last_time_.reset();
+  newest_.reset();
   return true;
 }
 

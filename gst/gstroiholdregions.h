@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "gstcudaconvformat.h"
 #include "gstcudaconvroimetas.h"
 #include "gstcudaconvsegment.h"
 #include "regions/history.h"
@@ -46,6 +47,8 @@ class HeldRegions {
   void set_caps(GstEvent *event);
   void set_segment(GstEvent *event) { gst_event_copy_segment(event, &segment_); }
   const std::optional<GstVideoInfo> &info() const { return info_; }  // of the caps
+  // Whether several frames may have the same time: both fields of a frame, and frames of streams where it is usual.
+  bool shares_times() const { return shares_times_ || (info_ && has_fields(*info_)); }
   // The time in nanoseconds that grows as the stream plays.
   int64_t playing_time(int64_t time) const { return plays_backwards(segment_) ? -time : time; }
 
@@ -66,8 +69,11 @@ class HeldRegions {
 
   // Whether time `a` comes before `b` where the stream plays.
   bool is_before(int64_t a, int64_t b) const { return plays_backwards(segment_) ? a > b : a < b; }
-  // Whether a frame comes before the first one that waits, by more than that one waits.
-  bool jumps_back(const FrameRegions &first, const FrameRegions &frame, const HoldTimes &times) const;
+  // Whether the frame that was added last comes before the first one that waits, by more than that one waits, or before
+  // the one before it, where a segment begins; or whether time stands still.
+  bool jumps_back(const FrameRegions &first, const FrameRegions &frame, const HoldTimes &times);
+  // Whether many frames have come that were not later than all others: those that wait would wait for ever.
+  bool stands_still() const { return still_ >= 128; }
   // Whether no later frame can add regions to this one.
   bool is_over(const FrameRegions &frame, const HoldTimes &times) const;
   // Whether waiting frames must leave before the event, since it ends their caps, segment or stream.
@@ -82,7 +88,14 @@ class HeldRegions {
   std::optional<GstVideoInfo> info_;
   GstSegment segment_ = {};
   bool stream_starts_ = false;        // no segment of the latest stream has come
+  bool segment_begins_ = false;       // no frame of the latest segment has come
+  bool jumps_ = false;                // the last frame was the first of its segment, and earlier than the one before
+  bool shares_times_ = false;         // two times in a row, or the first one, had several frames each
+  bool last_shared_ = false;          // the last time had several
+  bool earlier_shared_ = true;        // the time before it had several, or there is none
   std::optional<int64_t> last_time_;  // of the last frame
+  std::optional<int64_t> newest_;     // the latest time where the stream plays
+  guint still_ = 0;                   // frames that have come since
   int64_t now_ = 0;                   // the stream time up to which all frames have come
   RoiHistory held_;                   // the regions of all frames that count
   TimeSpan missed_;                   // the times of frames whose regions are not known

@@ -56,14 +56,14 @@ bool awaits_frame(GstElement *element) {
 
 }  // namespace
 
-GstClockTime hold_latency(guint64 lookahead, const std::optional<GstVideoInfo> &info) {
+GstClockTime hold_latency(guint64 lookahead, const std::optional<GstVideoInfo> &info, bool shares_times) {
   const GstClockTime wait = std::min<GstClockTime>(lookahead, G_MAXINT64);
   if (!info || wait == 0) return wait;
   if (!buffer_duration(*info)) return add_times(wait, kUnknownDuration);
   // The duration of a frame in nanoseconds may be a fraction.
   const guint64 per = static_cast<guint64>(info->fps_n), seconds = info->fps_d * GST_SECOND;
-  const guint64 frames = has_fields(*info) ? gst_util_uint64_scale(wait, per, seconds) + 1
-                                           : gst_util_uint64_scale_ceil(wait, per, seconds);
+  const guint64 frames =
+      shares_times ? gst_util_uint64_scale(wait, per, seconds) + 1 : gst_util_uint64_scale_ceil(wait, per, seconds);
   return std::min<GstClockTime>(gst_util_uint64_scale_ceil(frames, seconds, per), G_MAXINT64);
 }
 

@@ -15,8 +15,9 @@
 namespace cudaconv::gst {
 
 // Nanoseconds that frames wait for later ones: a frame leaves when the first frame comes that is at least `lookahead`
-// later; a field, when the first field comes that is later by more. `info`: of the frames, if it is known.
-GstClockTime hold_latency(guint64 lookahead, const std::optional<GstVideoInfo> &info);
+// later; where frames share times, as fields do, when the first one comes that is later by more. `info`: of the frames,
+// if it is known.
+GstClockTime hold_latency(guint64 lookahead, const std::optional<GstVideoInfo> &info, bool shares_times);
 
 // Answers upstream's ALLOCATION query as downstream does, and adds the frames that wait for `latency` nanoseconds.
 gboolean answer_allocation_query(GstPad *srcpad, GstQuery *query, GstClockTime latency);

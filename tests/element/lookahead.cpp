@@ -400,7 +400,7 @@ GST_START_TEST(frames_that_wait_are_not_copied) {
 }
 GST_END_TEST;
 
-// ---- Latency, allocation --------------------------------------------------------------------------------------------
+namespace {
 
 GstClockTime latency_of(Harness &h, GstClockTime *max) {
   const Ref<GstQuery> query(gst_query_new_latency());
@@ -409,6 +409,115 @@ GstClockTime latency_of(Harness &h, GstClockTime *max) {
   gst_query_parse_latency(query.get(), nullptr, &min, max);
   return min;
 }
+
+constexpr Region kFace = {8, 8, 16, 12};
+
+// A stream in which several frames have the same time.
+struct Several {
+  Stream &h;
+  Random random = seeded();
+  std::vector<Ref<GstBuffer>> sources{};
+
+  void push(GstClockTime time, bool detected, const Region &face = kFace) {
+    sources.push_back(random_frame(h.info, random));
+    GST_BUFFER_PTS(sources.back().get()) = time;
+    if (detected) add_roi(sources.back().get(), "face", face.x, face.y, face.width, face.height);
+    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
+  }
+  guint left() const { return gst_harness_buffers_received(h.get()); }
+  // Takes frame `number`, in which `regions` must be filtered.
+  void check(size_t number, const std::vector<Region> &regions) {
+    check_layers(sources[number].get(), h.pull().get(), h.info, {{kFilter, {regions}}});
+  }
+};
+
+}  // namespace
+
+// Several frames may have the same time, as those of several cameras. All count, at both ends of the times.
+GST_START_TEST(frames_of_one_time_all_count) {
+  for (const int each : {2, 3}) {
+    Stream h(settings(2 * kFrame, kFrame));
+    Several frames{h};
+    const int count = 10 * each;
+    for (int i = 0; i < count; i++) frames.push(i / each * kFrame, i == 6 * each - 1);  // the last one of its time
+    GstClockTime max;
+    fail_unless_equals_uint64(latency_of(h, &max), 3 * kFrame);
+    fail_unless_equals_int(take_messages(h.element(), GST_MESSAGE_LATENCY).size(), 2);
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < count; i++) {
+      const bool in_force = i / each >= 3 && i / each <= 6;
+      frames.check(i, in_force ? std::vector<Region>{kFace} : std::vector<Region>());
+    }
+    fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+  }
+}
+GST_END_TEST;
+
+// Where time does not go on, frames do not wait for ever: all have the same time, or a short clip starts again and
+// again.
+GST_START_TEST(time_that_stands_still_ends_the_wait) {
+  for (const int length : {1, 4}) {
+    Stream h(settings(5 * kFrame, 0));
+    Several frames{h};
+    for (int i = 0; i < 400; i++) frames.push(i % length * kFrame, false);
+    const guint left = frames.left();
+    fail_unless(left >= 200);
+    fail_unless_equals_uint64(stat(h, "frames-early"), left);
+    fail_unless(h.take_one(GST_MESSAGE_WARNING).text.find("timestamps do not go on") == 0);
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < 400; i++) frames.check(i, {});
+  }
+}
+GST_END_TEST;
+
+// A clip that starts again without a flush, and is shorter than the look-ahead. Regions count in stream time.
+GST_START_TEST(a_clip_that_starts_again_ends_the_wait) {
+  for (const int length : {4, 12}) {
+    Stream h(settings(10 * kFrame, 0));
+    Several frames{h};
+    for (int round = 0; round < 4; round++) {
+      if (round > 0) {
+        GstSegment segment;
+        gst_segment_init(&segment, GST_FORMAT_TIME);
+        segment.base = round * length * kFrame;
+        push_event(h, gst_event_new_segment(&segment));
+      }
+      for (int i = 0; i < length; i++) {
+        frames.push(i * kFrame, round == 1 && i == 2);
+        if (i == 0) fail_unless_equals_int(frames.left(), round * length);
+      }
+    }
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < 4 * length; i++)
+      frames.check(i, i >= length && i % length <= 2 ? std::vector<Region>{kFace} : std::vector<Region>());
+  }
+}
+GST_END_TEST;
+
+// Objects of another stream are others, also where its segment is equal: none moves to them.
+GST_START_TEST(objects_of_another_stream_do_not_move) {
+  const Region other = {18, 8, 16, 12};
+  for (const char *interpolate : {"", " interpolate=true"}) {
+    Stream h(settings(5 * kFrame, 5 * kFrame) + interpolate);
+    Several frames{h};
+    for (int i = 0; i < 20; i++) {
+      if (i == 10) {
+        push_event(h, gst_event_new_stream_start("other"));
+        send_segment(h, 0);
+      }
+      frames.push(i * kFrame, i == 8 || i == 12, i == 8 ? kFace : other);
+    }
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < 20; i++) {
+      std::vector<Region> regions;
+      if (i >= 3 && i <= 17) regions.push_back(i < 10 ? kFace : other);
+      frames.check(i, regions);
+    }
+  }
+}
+GST_END_TEST;
+
+// ---- Latency, allocation --------------------------------------------------------------------------------------------
 
 GST_START_TEST(the_time_is_reported_as_latency) {
   const GstVideoInfo info = info_of("GRAY8");
@@ -1598,6 +1707,10 @@ Suite *make_suite() {
   tcase_add_test(tc, types_change_where_frames_of_one_time_have_equal_regions);
   tcase_add_test(tc, types_change_before_time_steps_back);
   tcase_add_test(tc, frames_that_wait_are_not_copied);
+  tcase_add_test(tc, frames_of_one_time_all_count);
+  tcase_add_test(tc, time_that_stands_still_ends_the_wait);
+  tcase_add_test(tc, a_clip_that_starts_again_ends_the_wait);
+  tcase_add_test(tc, objects_of_another_stream_do_not_move);
   tcase_add_test(tc, the_time_is_reported_as_latency);
   tcase_add_test(tc, the_latency_is_announced_again_after_a_restart);
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
