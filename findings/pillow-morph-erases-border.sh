@@ -4,8 +4,8 @@
 # Pillow 13.0.0: a dilation by ImageMorph makes white areas smaller where they touch the edge of the picture.
 #
 # A dilation adds pixels and removes none. ImageMorph's dilation4 and dilation8 set the outermost rows and columns to
-# black, whatever was there, and so do the other operators. So a white picture gets a black frame. apply() returns the
-# number of changed pixels, and leaves the frame out: it is 0. SciPy's dilation leaves the picture as it is.
+# black, also where they were white. So a white picture gets a black frame. The other operators do the same. apply()
+# returns the number of changed pixels, and leaves the frame out: it is 0. SciPy's dilation leaves the picture as it is.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: Pillow 13.0.0, a white picture of 8x8: dilation4: 36 white, 0 changed; dilation8: 36 white, 0 changed

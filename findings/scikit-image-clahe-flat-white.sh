@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# scikit-image 0.26.0: equalize_adapthist() makes a flat picture white, also a black one, whatever its clip limit.
+# scikit-image 0.26.0: equalize_adapthist() makes a flat picture white, also a black one, with each clip limit.
 #
 # A limited contrast changes little where there is nothing to see. equalize_adapthist() stretches the picture to the
 # full range before it equalizes, and once more at the end. So a lens cap, a flat 0, becomes 255. One sample of 101 in a
