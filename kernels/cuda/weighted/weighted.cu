@@ -9,7 +9,7 @@
 //    Uint128, void           masks that are not separable, bilaterals, and method=constant: sample by sample
 //
 // Factors of a separable mask have zeros around them, so that windows beside a thread's need no check. Example, 1 2 1
-// along rows and down columns: words 3 to 5 of `weight` are 1 2 1, words 16 to 18 are 1 2 1, the other 20 are 0.
+// along rows and down columns: words 3 to 5 of `weight` are 1 2 1, words 12 to 14 are 1 2 1, the other 12 are 0.
 #include "cuda/weighted/weighted.cuh"
 
 #include <algorithm>

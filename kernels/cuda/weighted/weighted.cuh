@@ -5,13 +5,13 @@
 // bilaterals with alpha=weighted, whose coefficients depend on the samples, as BilateralAlphaOp of cpu/bilateral.h
 // does.
 //
-// WeightedTile does separable masks, on tiles of 32 x 64 pixels, some rows at a time:
+// WeightedTile does separable masks, on tiles of 32 x 32 pixels, some rows at a time:
 //
 //    1. all threads load the rows' pixels, halo included, and store products of colour and alpha in shared memory
 //    2. each thread sums four neighbouring windows of a row, and stores these sums there, too
-//    3. each thread adds the row sums, times the column's factors, to the sums of its eight pixels, one below the other
+//    3. each thread adds the row sums, times the column's factors, to the sums of its four pixels, one below the other
 //
-// Example, a 3x3 mask of RGBA: a tile has 66 rows of 34 pixels, halo included. A pixel with red 200 and alpha 100 is
+// Example, a 3x3 mask of RGBA: a tile has 34 rows of 34 pixels, halo included. A pixel with red 200 and alpha 100 is
 // stored as four numbers: 20000 in slot 0 for red, two more colours, and 100 in slot 3 for alpha.
 //
 // Both take any frame. Means of pixels of four bytes have faster instances: pixels are read and written as words, and
@@ -65,7 +65,7 @@ struct WeightedParams : AlphaParams {
 };
 static_assert(sizeof(WeightedParams<Uint128>) <= 32764, "parameters of a kernel");
 
-constexpr int kWeightedWidth = 32, kWeightedHeight = 64, kWeightedThreads = 256;
+constexpr int kWeightedWidth = 32, kWeightedHeight = 32, kWeightedThreads = 256;
 constexpr int kWeightedWarps = kWeightedThreads / 32;
 constexpr int kRowPixels = 4, kColumnPixels = kWeightedHeight / kWeightedWarps;  // of a thread
 constexpr int kRowZeros = kRowPixels - 1, kColumnZeros = kColumnPixels - 1;
@@ -197,7 +197,7 @@ constexpr bool kInWords = std::is_same_v<RowSum, float> || std::is_same_v<RowSum
 template <typename Sum, typename RowSum>
 class WeightedTile {
   static constexpr int kSlots = kWeightedSlots;
-  static constexpr int kLoads = 5;  // of a thread before it uses the first
+  static constexpr int kLoads = 3;  // of a thread before it uses the first
   static constexpr bool kWords = kInWords<RowSum>;
   using Weight = typename WeightedParams<Sum>::Weight;
   using Product = std::conditional_t<kWords, RowSum, uint32_t>;
@@ -411,7 +411,7 @@ class WeightedTile {
 
 // Blocks of a multiprocessor at the same time.
 template <typename Sum, typename RowSum>
-constexpr int kWeightedBlocks = kInWords<RowSum> ? sizeof(Sum) == 4 ? 3 : 2 : 1;
+constexpr int kWeightedBlocks = kInWords<RowSum> ? sizeof(Sum) == 4 ? 5 : 2 : 1;
 
 // RowSum: void for sample by sample.
 template <typename Sum, typename RowSum>
