@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts what kernel-bench has measured into tests/bench/README.md: plot.py tests/bench/h100.json
+"""Puts what kernel-bench has measured into tests/bench/README.md: plot.py tests/bench/h200.json
 
 Draws the plots in pipelines/pictures and writes the tables between that file's marks. Needs matplotlib.
 """
@@ -78,8 +78,7 @@ def plot_sigmas(results):
         match = re.match(r'gauss sigma (\d+)$', r['filter'])
         if not match or r['width'] != 3840:
             continue
-        name = r['format'] + (f" ({r['device']})" if 'device' in r else '')
-        lines.setdefault(name, []).append((int(match.group(1)), r['us'] / r['copy_us']))
+        lines.setdefault(r['format'], []).append((int(match.group(1)), r['us'] / r['copy_us']))
         if r['npp_us']:
             lines.setdefault('NPP ' + r['format'], []).append((int(match.group(1)), r['npp_us'] / r['copy_us']))
     draw(axis, 'gauss, 3840x2160', lines, (1, 2, 4, 8, 16, 32, 64, 128, 250), 'sigma, pixels')
@@ -114,8 +113,7 @@ def timed(result):
 
 
 def ratio(result, key='us'):
-    """A time as a ratio to a copy, with an asterisk if it is from another GPU than the file's."""
-    return f"{result[key] / result['copy_us']:.2f}" + ('*' if 'device' in result else '')
+    return f"{result[key] / result['copy_us']:.2f}"
 
 
 def row(cells):
