@@ -23,6 +23,39 @@ bool Box::has(ptrdiff_t distance, const char *letters) const {
   return end - data >= distance + 4 && !std::memcmp(data + distance, letters, 4);
 }
 
+guint64 Number::get() const {
+  return wide ? GST_READ_UINT64_BE(at) : GST_READ_UINT32_BE(at);
+}
+
+void Number::set(guint64 number) const {
+  if (wide)
+    GST_WRITE_UINT64_BE(at, number);
+  else
+    GST_WRITE_UINT32_BE(at, static_cast<guint32>(std::min<guint64>(number, G_MAXUINT32 - 1)));
+}
+
+Length::Length(const std::vector<Box> &boxes) {
+  if (boxes.empty() || boxes[0].end - boxes[0].data < 20) return;
+  wide = *boxes[0].data == 1;
+  if (wide && boxes[0].end - boxes[0].data < 32) return;
+  at = boxes[0].data + (wide ? 24 : 16);
+  scale = GST_READ_UINT32_BE(at - 4);
+}
+
+std::vector<Edit> edits_of(const Box &track) {
+  std::vector<Edit> edits;
+  for (const Box &all : track.inside("edts"))
+    for (const Box &list : all.inside("elst")) {
+      const bool wide = list.end > list.data && *list.data == 1;
+      const int size = wide ? 20 : 12;
+      for (guint8 *at = list.data + 8; list.end - at >= size; at += size)
+        edits.push_back(
+            {{at, wide},
+             wide ? static_cast<gint64>(GST_READ_UINT64_BE(at + 8)) : static_cast<gint32>(GST_READ_UINT32_BE(at + 4))});
+    }
+  return edits;
+}
+
 namespace {
 
 constexpr gsize kHead = 8, kWideHead = 16;  // bytes of the size and the type; and of a size of 64 bits

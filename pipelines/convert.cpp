@@ -443,6 +443,7 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   GstElement *const source = make("uridecodebin"), *const file = make("filesink");
   c->muxer = make(container->muxer);
   mend_opus(c->muxer);
+  mend_durations_of(c->muxer);
   gst_bin_add_many(GST_BIN(c->pipeline), source, c->muxer, file, nullptr);
   gst_element_link(c->muxer, file);
   c->branches = std::make_unique<Branches>(c->pipeline, c->muxer, file);

@@ -347,7 +347,10 @@ void write_comparison(const Options &options, OutputFile *file, std::atomic<bool
                     "name=before both. ! queue ! " + line.substr(cut) + rgb + "name=after");
   GstElement *const source = add_source(pipeline.get(), options.input);
   const Owned<GstElement> filter = set_up(pipeline.get(), options), decoded = find(pipeline.get(), "decoded");
-  const bool seeks = !*reads, again = seeks && g_file_test(path_of(options.input).c_str(), G_FILE_TEST_IS_REGULAR);
+  const std::string path = path_of(options.input);
+  const bool rereads = path.empty() ? !g_str_has_prefix(options.input.c_str(), "fd:")
+                                    : g_file_test(path.c_str(), G_FILE_TEST_IS_REGULAR);
+  const bool seeks = !*reads, again = seeks && rereads;
   From from = {options.at >= 0 ? static_cast<gint64>(options.at * GST_SECOND) : -1};
   if (seeks) {
     g_signal_connect(source, "deep-element-added", G_CALLBACK(watch_demuxer), reads);

@@ -151,41 +151,11 @@ void forget_display_time(GstElement *, GstPad *pad, gpointer) {
   gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, forget, nullptr, nullptr);
 }
 
-// The unit and the duration in a box `mvhd` or `mdhd`.
-struct Length {
-  guint8 *at = nullptr;
-  bool wide = false;  // 64 bits
-  guint32 scale = 0;  // units a second; 0: unknown
-
-  explicit Length(const std::vector<Box> &boxes) {
-    if (boxes.empty() || boxes[0].end - boxes[0].data < 20) return;
-    wide = *boxes[0].data == 1;
-    if (wide && boxes[0].end - boxes[0].data < 32) return;
-    at = boxes[0].data + (wide ? 24 : 16);
-    scale = GST_READ_UINT32_BE(at - 4);
-  }
-  guint64 get() const { return wide ? GST_READ_UINT64_BE(at) : GST_READ_UINT32_BE(at); }
-  void set(guint64 length) const {
-    if (wide)
-      GST_WRITE_UINT64_BE(at, length);
-    else
-      GST_WRITE_UINT32_BE(at, static_cast<guint32>(std::min<guint64>(length, G_MAXUINT32 - 1)));
-  }
-};
-
 // Where the edit list of a track enters its media at the latest, in units of the media.
 guint64 latest_entry(const Box &track) {
   guint64 latest = 0;
-  for (const Box &edits : track.inside("edts"))
-    for (const Box &list : edits.inside("elst")) {
-      const bool wide = list.end > list.data && *list.data == 1;
-      const int size = wide ? 20 : 12;
-      for (const guint8 *at = list.data + 8; list.end - at >= size; at += size) {
-        const gint64 entry =
-            wide ? static_cast<gint64>(GST_READ_UINT64_BE(at + 8)) : static_cast<gint32>(GST_READ_UINT32_BE(at + 4));
-        latest = std::max(latest, static_cast<guint64>(std::max<gint64>(entry, 0)));  // -1: nothing is shown
-      }
-    }
+  for (const Edit &edit : edits_of(track))
+    latest = std::max(latest, static_cast<guint64>(std::max<gint64>(edit.entry, 0)));  // -1: nothing is shown
   return latest;
 }
 

@@ -20,6 +20,56 @@ uint64_t number(const unsigned char *bytes, int count) {
   return value;
 }
 
+// A table of counts and values, read value by value.
+struct Runs {
+  const guint8 *at = nullptr, *end = nullptr;
+  guint32 left = 0;
+  gint64 value = 0;
+
+  explicit Runs(const std::vector<Box> &boxes) {
+    if (!boxes.empty() && boxes[0].end - boxes[0].data >= 8) at = boxes[0].data + 8, end = boxes[0].end;
+  }
+  bool next() {
+    for (; !left; at += 8) {
+      if (end - at < 8) return false;
+      left = GST_READ_UINT32_BE(at);
+      value = static_cast<gint32>(GST_READ_UINT32_BE(at + 4));
+    }
+    left--;
+    return true;
+  }
+};
+
+// Where the frame of a track that is shown last ends, in units of the media.
+gint64 end_of(const Box &samples) {
+  Runs durations(samples.inside("stts")), offsets(samples.inside("ctts"));
+  gint64 begin = 0, end = 0;
+  for (; durations.next(); begin += durations.value)
+    end = std::max(end, begin + durations.value + (offsets.next() ? offsets.value : 0));
+  return end;
+}
+
+// Shows the media of a track to their end. Returns the duration of the track in units of the whole.
+guint64 show_to_end(const Box &track, const Box &media, guint32 scale) {
+  guint64 sum = 0;
+  const Length own(media.inside("mdhd"));
+  const std::vector<Edit> edits = edits_of(track);
+  for (const Box &information : media.inside("minf"))
+    for (const Box &samples : information.inside("stbl"))
+      if (const gint64 end = end_of(samples); own.scale && !edits.empty() && end > edits.back().entry) {
+        const Edit &last = edits.back();
+        const guint64 length = gst_util_uint64_scale(end - std::max<gint64>(last.entry, 0), scale, own.scale);
+        if (last.entry >= 0 && length > last.duration.get()) last.duration.set(length);
+      }
+  for (const Edit &edit : edits) sum += edit.duration.get();
+  for (const Box &head : track.inside("tkhd")) {
+    const bool wide = head.end > head.data && *head.data == 1;
+    const Number length = {head.data + (wide ? 28 : 20), wide};
+    if (head.end - head.data >= 36 && sum > length.get()) length.set(sum);
+  }
+  return sum;
+}
+
 }  // namespace
 
 bool has_chapters(const Box &movie) {
@@ -61,6 +111,17 @@ int transport_programs(const std::string &file) {
     return count;
   }
   return 0;
+}
+
+void mend_durations_of(GstElement *muxer) {
+  const auto mend = [](const Box &movie) {
+    const Length whole(movie.inside("mvhd"));
+    for (const Box &track : movie.inside("trak"))
+      for (const Box &media : track.inside("mdia"))
+        if (whole.scale)
+          if (const guint64 length = show_to_end(track, media, whole.scale); length > whole.get()) whole.set(length);
+  };
+  watch_movie(Owned<GstPad>(gst_element_get_static_pad(muxer, "src")).get(), mend);
 }
 
 void mend_opus(GstElement *muxer) {

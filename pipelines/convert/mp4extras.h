@@ -18,6 +18,10 @@ bool has_timecodes(const Box &movie);
 // How many programs a transport stream has. tsdemux gives one of them. 0: the file is no transport stream.
 int transport_programs(const std::string &file);
 
+// mp4mux of GStreamer 1.22 counts the duration from the times of decoding: where the frame rate varies, the last frames
+// come after it and are not shown.
+void mend_durations_of(GstElement *muxer);
+
 // mp4mux before GStreamer 1.24 writes the numbers of Opus in little endian: players skip the first 0.3 s of the sound.
 void mend_opus(GstElement *muxer);
 

@@ -283,7 +283,9 @@ EOF
 presentations() { # of two periods
   local output
   for output in periods.{webm,mkv,mp4}; do converts 100 3800 4300 "$output" "http://127.0.0.1:$swinging/periods.mpd" || return; done
-  counts 100 "http://127.0.0.1:$swinging/periods.mpd"
+  counts 100 "http://127.0.0.1:$swinging/periods.mpd" || return
+  with_sound at.mkv 50 # a picture of it: this server sends files only from their beginning
+  "$player" -q -o at.png --at=1.5 "http://127.0.0.1:$swinging/presentations/at.mkv" mask=box3
 }
 swings() { # among the sizes of a master playlist
   converts 300 11800 12500 swings.mp4 "http://127.0.0.1:$swinging/master.m3u8" &&
@@ -408,6 +410,11 @@ shows_picture() { # as a video of one frame, which has a duration
   gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! jpegenc ! filesink location=one.jpg </dev/null
   "$player" -q -o one.mp4 one.jpg mask=box3 &&
     ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 one.mp4 | grep -x 1
+}
+shows_last_frames() { # of a rate that varies, in .mp4: `D` are packets that players do not show
+  ffmpeg -v error -f lavfi -i "testsrc=s=64x48:r=25:d=1,setpts='if(lt(N,10),N,3*N-20)/25/TB'" -fps_mode vfr -c:v mpeg4 vary.mkv </dev/null
+  "$player" -q -o vary.mp4 vary.mkv mask=identity &&
+    ffprobe -v error -show_entries packet=flags -of csv=p=0 vary.mp4 | tee flags && [ "$(grep -vc D flags)" = 25 ]
 }
 avi_times() { # with B frames
   ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -c:v mpeg4 -bf 2 -g 6 b.avi </dev/null
@@ -540,7 +547,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..48"
+  echo "1..49"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -578,6 +585,7 @@ files() {
   expect_unless "$no_ffmpeg$no_transport" "its first packet" keeps_first_sound
   expect_unless "$no_ffmpeg$no_transport" "two programs" tells_of_programs
   expect_unless "$no_ffmpeg$no_h264" "a picture into .mp4" shows_picture
+  expect_unless "$no_ffmpeg$no_h264" "the last frames of a rate that varies" shows_last_frames
   expect_unless "$no_ffmpeg$(needs avidemux avdec_mpeg4)" "the times of an AVI" avi_times
   expect_unless "$(needs avenc_ffv1 avdec_ffv1)" "a video smaller than .webm takes" tells_of_least_size
   expect "a file without its end" refuses_torn_clip
