@@ -317,13 +317,16 @@ keeps_fast_sound() { # of which qtdemux gives each part the same time
   ffmpeg -v error -y -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i sine=r=96000:d=1 -c:v mpeg4 -c:a pcm_s16le fast.mov </dev/null &&
     converts 25 900 1100 "fast.$1" fast.mov
 }
-make_cut_clips() { # cut.mp4, of which seven of nine seconds are not shown, and cut.mov, with key frames alone
+# cut.mp4, of which seven of nine seconds are not shown; near.mp4, of which 1.5 s are not, for streams; and cut.mov,
+# with key frames alone
+make_cut_clips() {
   local video
   for video in "libx264 -bf 0 cut.mp4" "mjpeg cut.mov"; do
     # shellcheck disable=SC2086  # several words
     ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r=25:d=10 -f lavfi -i sine=d=10 -c:a aac -c:v ${video% *} "whole${video##* }" </dev/null
     ffmpeg -v error -ss 7 -i "whole${video##* }" -t 2 -c copy "${video##* }" </dev/null
   done
+  ffmpeg -v error -ss 1.52 -i wholecut.mp4 -t 2 -c copy near.mp4 </dev/null
   # The edit list of a camera begins where it shows something: here all media are there, and nine seconds are left out.
   python3 - <<'END'
 import re, struct
@@ -338,15 +341,14 @@ open("edited.mov", "wb").write(data[:at] + struct.pack(">I", 1000) + data[at + 4
 END
 }
 cut_clips() { # keep their frames and their sound, to the end
-  # The same as a stream, which is read on from its description, or read to the end before.
   make_cut_clips && converts 50 1900 2100 cut.mkv cut.mp4 && converts 50 1900 2100 cut.webm cut.mov &&
-    converts 50 1900 2100 cut.mkv fd://0 <cut.mp4 && converts 50 1900 2100 cut.mkv fd://0 < <(cat cut.mp4) &&
+    converts 50 1900 2100 cut.mkv fd://0 <near.mp4 && converts 50 1900 2100 cut.mkv fd://0 < <(cat near.mp4) &&
     converts 25 900 1100 edited.webm edited.mov && timeout --foreground 60 "$player" -q -o edited.png --at=0.9 edited.mov mask=box3
 }
 cut_clip_in_python() { # COMMAND...
   local input
   for input in cut.mp4 fd://0; do
-    "$@" -o cut.rgb "$input" --region=9,9,20,20 <cut.mp4 && [ "$(stat -c %s cut.rgb)" = $((50 * 64 * 48 * 3)) ] || return
+    "$@" -o cut.rgb "$input" --region=9,9,20,20 <near.mp4 && [ "$(stat -c %s cut.rgb)" = $((50 * 64 * 48 * 3)) ] || return
   done
 }
 keeps_short_streams() { # of a tenth of the whole: sound, and video, also in Python
