@@ -44,12 +44,6 @@ bool is_extremum(const SwarKind &kind) {
   return kind.sliding >= Sliding::Extremum3 && kind.sliding <= Sliding::Extremum9;
 }
 
-SlidingKernel find_kernel(const SwarKind &kind) {
-  for (const auto kernel_of : {linear_kernel, gradient_kernel, extremum_kernel, median_kernel})
-    if (const SlidingKernel found = kernel_of(kind); found.kernel) return found;
-  return {};
-}
-
 // The operation for two steps that differ in their direction alone. None if there is none.
 SwarKind plan_composite(const PassQuery &query, const Composite &composite, SlidingParams &p) {
   const SwarKind second = plan_swar(query.plan, query.plan.passes[query.index + 1], p.swar);
@@ -78,7 +72,8 @@ Choice choose(const PassQuery &query, SlidingParams &p) {
     choice.passes = 1;
   }
   if (choice.kind.sliding == Sliding::None || !can_slide(p, choice.kind)) return {};
-  choice.kernel = find_kernel(choice.kind);
+  choice.kernel = rank_kernel(choice.kind);
+  if (!choice.kernel.kernel) choice.kernel = sum_kernel(choice.kind);
   if (!choice.kernel.kernel) return {};
   // With these modes every outside sample equals one inside the same window, as with Replicate, which is cheaper.
   if (is_extremum(choice.kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))

@@ -163,9 +163,7 @@ SlidingKernel kernel_among(const SwarKind &kind) {
 }
 
 // The kernel for a pass, if its operation is one of the source's.
-SlidingKernel linear_kernel(const SwarKind &kind);
-SlidingKernel gradient_kernel(const SwarKind &kind);
-SlidingKernel extremum_kernel(const SwarKind &kind);
-SlidingKernel median_kernel(const SwarKind &kind);
+SlidingKernel sum_kernel(const SwarKind &kind);
+SlidingKernel rank_kernel(const SwarKind &kind);
 
 }  // namespace cudaconv::sliding
