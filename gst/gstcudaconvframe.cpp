@@ -31,6 +31,11 @@ std::string planes_text(guint count) {
   return std::to_string(count) + (count == 1 ? " plane" : " planes");
 }
 
+// Bytes from one pixel to the next.
+gssize pixel_bytes(const PlaneLayout &plane) {
+  return gssize{plane.step} * plane.bytes_per_container();
+}
+
 // Why the metas of a buffer contradict its caps; empty, with the crop rectangle's corner in `*place`, where they do
 // not. Has to be called before the buffer is mapped: gst_video_frame_map() takes a contradiction for a programming
 // error.
@@ -75,7 +80,7 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
     const PlaneLayout &plane = layout.plane[p];
     const gsize offset = meta->offset[plane.memory_plane];
     const gssize rows_above = place->y >> plane.sub_y;
-    const gsize left = gsize(place->x >> plane.sub_x) * plane.step * plane.bytes_per_container();
+    const gsize left = (place->x >> plane.sub_x) * pixel_bytes(plane);
     // From the plane's first row to the rectangle's last one, which is lower in memory with a negative stride.
     const gssize down = meta->stride[plane.memory_plane] * (rows_above + plane.height - 1);
     const gsize below = std::min<gsize>(std::max<gssize>(-down, 0), offset);
@@ -113,20 +118,6 @@ bool map_planes(GstVideoFrame *frame, const GstVideoInfo &info, GstBuffer *buffe
   return false;
 }
 
-// Bytes from one pixel to the next, and how many pixels of the frame that is, as log2: of the plane's last component,
-// since luma comes before chroma, which may be subsampled.
-struct PixelStep {
-  gsize bytes;
-  guint sub_x, sub_y;
-};
-
-PixelStep step_of(const GstVideoFormatInfo *finfo, guint plane) {
-  guint c = GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo) - 1;
-  while (GST_VIDEO_FORMAT_INFO_PLANE(finfo, c) != plane) c--;
-  return {static_cast<gsize>(GST_VIDEO_FORMAT_INFO_PSTRIDE(finfo, c)), GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c),
-          GST_VIDEO_FORMAT_INFO_H_SUB(finfo, c)};
-}
-
 }  // namespace
 
 MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout,
@@ -144,7 +135,7 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
     : MappedFrame(buffer, info, place.in_pieces, access, on_device) {
   view_.on_device = on_device;
   view_.pinned = pinned;
-  for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place);
+  for (int p = 0; p < layout.planes; p++) place_plane(layout.plane[p], layout.interlaced, place);
   for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
   for (int p = 0; p < layout.planes; p++)
     for (int other = 0; other < layout.planes; other++) {
@@ -193,11 +184,12 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, bool whole
                         " pieces of memory could not be mapped as a frame of " + text_of(info));
 }
 
-FrameView MappedFrame::view_from(int x, int y) const {
+FrameView MappedFrame::view_from(int x, int y, const FrameLayout &layout) const {
   FrameView view = view_;
-  for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) {
-    const PixelStep step = step_of(frame_.info.finfo, i);
-    view.plane[i].data += gssize{y >> step.sub_y} * view.plane[i].pitch + (x >> step.sub_x) * step.bytes;
+  for (int p = 0; p < layout.planes; p++) {
+    const PlaneLayout &plane = layout.plane[p];
+    const auto &[data, pitch] = view_.plane[plane.memory_plane];
+    view.plane[plane.memory_plane].data = data + (y >> plane.sub_y) * pitch + (x >> plane.sub_x) * pixel_bytes(plane);
   }
   return view;
 }
@@ -211,23 +203,23 @@ void MappedFrame::repeat_rows(const FrameLayout &complete, const FrameLayout &al
     }
 }
 
-// Sets where plane `i` of the view begins: at the sample for the first pixel, which may be subsampled. In packed
-// formats with subsampled chroma that is the start of the pixel's macropixel.
-void MappedFrame::place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place) {
-  const auto [step, sub_x, sub_y] = step_of(info.finfo, i);
+// Sets where a memory plane of the view begins: at the sample for the first pixel, which may be subsampled. Packed
+// luma and chroma are in one memory plane. It begins where chroma does, which comes last: at the pixel's macropixel.
+void MappedFrame::place_plane(const PlaneLayout &plane, bool interlaced, const Place &place) {
+  const int i = plane.memory_plane;
   const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
   // The rows of fields alternate. An even line begins with the row of its field. After an odd line, which is in the
   // bottom field, the rows alternate as its lines do only if it is the last line that shares its row. Columns of views
   // likewise.
-  const auto alternate = [](int line, guint sub) {
+  const auto alternate = [](int line, int sub) {
     return 2 * gssize{line >> (sub + 1)} + ((line + 1) % (2 << sub) == 0);
   };
   const bool has_own_columns = GST_VIDEO_FRAME_N_PLANES(&frame_) > 1;  // not those of other components
-  const gssize row = interlaced ? alternate(place.y, sub_y) : place.y >> sub_y;
-  const gssize column = place.columns && has_own_columns ? alternate(place.x, sub_x) : place.x >> sub_x;
-  view_.plane[i] = {static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) + row * stride +
-                        column * static_cast<gssize>(step),
-                    stride};
+  const gssize row = interlaced ? alternate(place.y, plane.sub_y) : place.y >> plane.sub_y;
+  const gssize column = place.columns && has_own_columns ? alternate(place.x, plane.sub_x) : place.x >> plane.sub_x;
+  view_.plane[i] = {
+      static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) + row * stride + column * pixel_bytes(plane),
+      stride};
 }
 
 // Throws FrameError where the plane does not lie within the mapped memory: a GstVideoMeta may have any strides and

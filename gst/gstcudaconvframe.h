@@ -57,13 +57,13 @@ class MappedFrame {
   }
   // The view from pixel x, y of the frame on, which begins a pixel of every plane and, in subsampled planes, of the
   // same field.
-  FrameView view_from(int x, int y) const;
+  FrameView view_from(int x, int y, const FrameLayout &layout) const;
   // Fills the rows that `all` has more than `complete`: with the last row of their field.
   void repeat_rows(const FrameLayout &complete, const FrameLayout &all) const;
 
  private:
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags access, bool cuda);
-  void place_plane(guint i, const GstVideoInfo &info, bool interlaced, const Place &place);
+  void place_plane(const PlaneLayout &plane, bool interlaced, const Place &place);
   void check_plane(const PlaneLayout &plane) const;
   void check_apart(const PlaneLayout &plane, const PlaneLayout &other, bool beside) const;
   intptr_t lowest_row(const PlaneLayout &plane) const;

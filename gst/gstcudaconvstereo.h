@@ -60,8 +60,8 @@ class ColumnView {
   };
   static Memory allocate(const FrameLayout &layout);
 
-  const FrameLayout layout_;
-  const int first_;
+  FrameLayout layout_;
+  int first_;
   Memory source_, target_;
 };
 

@@ -114,7 +114,9 @@ std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const Ro
   for (const View &view : kind.views) {
     RoiSelection selected = selection;
     if (!columns) move_regions(&selected.regions, -view.x, -view.y);
-    PlannedView &here = planned.emplace_back(PlannedView{view.x, view.y, {}});
+    PlannedView &here = planned.emplace_back();
+    here.x = view.x;
+    here.y = view.y;
     if (strength)
       here.planned = strength->plan(view.plan, std::move(selected), cancelled);
     else
@@ -159,19 +161,15 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
     map(out_map, out.get(), GST_MAP_READWRITE);
   }
   const MappedFrame &from = in ? *in_map : *out_map;
-  const bool columns = context->kind_of(out.get()).packing == Packing::Columns;
-  column_views.clear();
-  column_views.reserve(views.size());
-  for (const auto &[x, y, planned] : views)
-    if (columns) column_views.emplace_back(planned.back().plan->layout, x, from.view(), !in);
-  tickets.clear();
-  tickets.reserve(views.size());  // without memory for its ticket, a view would stay on the device
+  const FrameKind &kind = context->kind_of(out.get());
+  const bool columns = kind.packing == Packing::Columns;
+  for (PlannedView &view : views)
+    if (columns) view.columns.emplace(view.planned.back().plan->layout, view.x, from.view(), !in);
   try {
-    for (size_t i = 0; i < views.size(); i++) {
-      const auto &[x, y, planned] = views[i];
-      const FrameView source = columns ? column_views[i].source() : from.view_from(x, y),
-                      target = columns ? column_views[i].target() : out_map->view_from(x, y);
-      tickets.push_back(context->engine->backend->submit(planned, source, target, &cancelled));
+    for (PlannedView &view : views) {
+      const FrameView source = columns ? view.columns->source() : from.view_from(view.x, view.y, kind.layout),
+                      target = columns ? view.columns->target() : out_map->view_from(view.x, view.y, kind.layout);
+      view.ticket = context->engine->backend->submit(view.planned, source, target, &cancelled);
     }
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
@@ -186,19 +184,19 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
 void Frame::retire() {
   std::exception_ptr why;
   size_t left = 0;
-  for (size_t i = 0; i < views.size(); i++) {
+  for (PlannedView &view : views) {
     bool complete = false;
     try {
-      if (i < tickets.size()) context->engine->backend->retire(tickets[i]);
-      complete = i < tickets.size();
-      if (complete && !column_views.empty()) column_views[i].put(out_map->view());
+      if (view.ticket) context->engine->backend->retire(*view.ticket);
+      complete = view.ticket.has_value();
+      if (complete && view.columns) view.columns->put(out_map->view());
     } catch (...) {
       why = std::current_exception();
     }
-    if (!complete) std::swap(views[left++], views[i]);
+    view.ticket.reset();
+    view.columns.reset();
+    if (!complete) std::swap(views[left++], view);
   }
-  tickets.clear();
-  column_views.clear();
   if (left && !in) views.resize(left);
   if (why) std::rethrow_exception(why);
   if (!in || !out_map) return;  // `out` may have been pushed
@@ -207,7 +205,7 @@ void Frame::retire() {
 }
 
 bool Frame::has_left() const {
-  return !tickets.empty() && std::all_of(tickets.begin(), tickets.end(), [](Ticket ticket) { return ticket == kLeft; });
+  return std::all_of(views.begin(), views.end(), [](const PlannedView &view) { return view.ticket == kLeft; });
 }
 
 }  // namespace cudaconv::gst

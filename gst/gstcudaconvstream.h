@@ -28,6 +28,8 @@ struct View {
 struct PlannedView {
   int x, y;
   std::vector<PlannedRegions> planned;  // never empty
+  std::optional<ColumnView> columns;    // of a column-interleaved frame, while the backend has it
+  std::optional<Ticket> ticket;         // while the backend has the view
 };
 
 struct FrameKind {
@@ -84,8 +86,6 @@ struct Frame {
   std::vector<PlannedView> views;  // never empty
   bool may_leave = false;          // see has_left()
   std::optional<MappedFrame> in_map, out_map;
-  std::vector<ColumnView> column_views;  // by view; of column-interleaved frames that the backend has
-  std::vector<Ticket> tickets;           // by view
 
   // Takes `buffer` as input and output, and maps it. Throws Error and FrameError where it cannot be mapped, and leaves
   // it alone.
