@@ -15,22 +15,18 @@ namespace cudaconv::gst {
 
 namespace {
 
-// The number of buffers in a pool.
-struct Count {
-  guint min = 0, max = 0;  // max 0: any number
-};
-
 // A new pool of CUDA memory if `device` is set, else of system memory. nullptr where the device has no CUDA memory.
 Ref<GstBufferPool> new_pool(Device *device) {
   return Ref<GstBufferPool>(device ? device->new_pool() : gst_video_buffer_pool_new());
 }
 
 // Configures the pool for `caps` and raises `*size` to the size of its buffers. `device` owns the pool's memory; it may
-// be nullptr. `allocator` makes the memory; it may be nullptr. Returns false if the pool refuses.
-bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator, GstCaps *caps, guint *size,
-                    Count count) {
+// be nullptr. `allocator` makes the memory; it may be nullptr. `max` 0: any number of buffers. Returns false if the
+// pool refuses.
+bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator, GstCaps *caps, guint *size, guint min,
+                    guint max) {
   GstStructure *config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, *size, count.min, count.max);
+  gst_buffer_pool_config_set_params(config, caps, *size, min, max);
   if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   if (device) device->configure_pool(config);
@@ -40,7 +36,7 @@ bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator
     // The pool has adapted the configuration, or refused it: GStreamer would say that it has this one already.
     Ref<GstStructure> adapted(gst_buffer_pool_get_config(pool));
     if (gst_structure_is_equal(adapted.get(), wanted.get())) return false;
-    if (!gst_buffer_pool_config_validate_params(adapted.get(), caps, *size, count.min, count.max)) return false;
+    if (!gst_buffer_pool_config_validate_params(adapted.get(), caps, *size, min, max)) return false;
     if (!gst_buffer_pool_set_config(pool, adapted.release())) return false;
   }
   const Ref<GstStructure> in_use(gst_buffer_pool_get_config(pool));
@@ -112,12 +108,12 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs, const Dow
   if (need_pool && (device || !cuda)) {
     // Downstream holds upstream's buffers, too, where frames are filtered in place.
     const guint held = (needs.frames > 1 ? needs.frames : 0) + (needs.in_place ? downstream.buffers : 0);
-    const Count count = {held ? held + 1 : 0, 0};
+    const guint min = held ? held + 1 : 0;
     const Ref<GstAllocator> allocator(!cuda && needs.pinned ? new_pinned_allocator(needs.device) : nullptr);
     const Ref<GstBufferPool> pool = new_pool(device);
     guint size = GST_VIDEO_INFO_SIZE(&info);
-    if (pool && configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
-      gst_query_add_allocation_pool(query, pool.get(), size, count.min, count.max);
+    if (pool && configure_pool(pool.get(), device, allocator.get(), caps, &size, min, 0))
+      gst_query_add_allocation_pool(query, pool.get(), size, min, 0);
     if (allocator) set_allocator(query, allocator.get());
   }
   // The base class has removed these metas, as tied to the memory or the size. The element takes both all the same: it
@@ -139,15 +135,14 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
 
   const bool proposed = gst_query_get_n_allocation_pools(query) > 0;
   GstBufferPool *first = nullptr;
-  guint size = 0;
-  Count count;
-  if (proposed) gst_query_parse_nth_allocation_pool(query, 0, &first, &size, &count.min, &count.max);
+  guint size = 0, min = 0, max = 0;
+  if (proposed) gst_query_parse_nth_allocation_pool(query, 0, &first, &size, &min, &max);
   Ref<GstBufferPool> pool(first);
   GstAllocator *named = nullptr;
   if (gst_query_get_n_allocation_params(query) > 0) gst_query_parse_nth_allocation_param(query, 0, &named, nullptr);
   Ref<GstAllocator> offered(named);
   const Downstream downstream = {gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr) != FALSE,
-                                 has_memory(offered.get(), pool.get()), count.min};
+                                 has_memory(offered.get(), pool.get()), min};
   size = std::max<guint>(size, GST_VIDEO_INFO_SIZE(&info));
 
   // System memory comes from the allocator that downstream names, in the query or in its pool. Where it names none and
@@ -166,33 +161,32 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
                         device->id());
     pool.reset();
   }
-  if (pool && needs.frames > 1) count.min += needs.frames;
-  if (count.max) count.min = std::min(count.min, count.max);
+  if (pool && needs.frames > 1) min += needs.frames;
+  if (max) min = std::min(min, max);
   // A pool that fails to allocate its minimum at once leaks some buffers. Pools of CUDA memory grow on demand.
-  if (device) count.min = 0;
-  if (pool && !configure_pool(pool.get(), device, nullptr, caps, &size, count)) {
+  if (device) min = 0;
+  if (pool && !configure_pool(pool.get(), device, nullptr, caps, &size, min, max)) {
     GST_DEBUG_OBJECT(element, "downstream's %" GST_PTR_FORMAT " cannot be configured", pool.get());
     pool.reset();
   }
   const bool own = !pool;
   if (own) {
-    count = {};  // it grows on demand, too
+    min = max = 0;  // it grows on demand, too
     // An allocator without this function only makes memory by way of its own pool, as for DMA buffers.
     if (allocator && !GST_ALLOCATOR_GET_CLASS(allocator.get())->alloc) allocator.reset();
     pool = new_pool(device);
-    if (!pool || !configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
+    if (!pool || !configure_pool(pool.get(), device, allocator.get(), caps, &size, min, max))
       throw Error(Error::Kind::Device, "no buffer pool could be configured for the output");
   }
   if (!device) set_allocator(query, allocator.get());
-  GST_DEBUG_OBJECT(element,
-                   "output: %s pool %" GST_PTR_FORMAT " of %s memory, allocator %" GST_PTR_FORMAT
-                   ", %u bytes, %u to %u buffers",
-                   own ? "own" : "downstream's", pool.get(), device ? "CUDA" : "system", allocator.get(), size,
-                   count.min, count.max);
+  GST_DEBUG_OBJECT(
+      element,
+      "output: %s pool %" GST_PTR_FORMAT " of %s memory, allocator %" GST_PTR_FORMAT ", %u bytes, %u to %u buffers",
+      own ? "own" : "downstream's", pool.get(), device ? "CUDA" : "system", allocator.get(), size, min, max);
   if (proposed)
-    gst_query_set_nth_allocation_pool(query, 0, pool.get(), size, count.min, count.max);
+    gst_query_set_nth_allocation_pool(query, 0, pool.get(), size, min, max);
   else
-    gst_query_add_allocation_pool(query, pool.get(), size, count.min, count.max);
+    gst_query_add_allocation_pool(query, pool.get(), size, min, max);
   return downstream;
 }
 
@@ -223,10 +217,9 @@ GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBu
     ret = GST_BASE_TRANSFORM_CLASS(base)->prepare_output_buffer(trans, inbuf, outbuf);
   } while (ret == GST_FLOW_OK && *outbuf == inbuf);
   if (ret == GST_FLOW_ERROR) {
-    GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
-    const bool is_active = pool && gst_buffer_pool_is_active(pool);
-    gst_clear_object(&pool);
-    if (is_active) throw std::bad_alloc();  // else the base class has posted an error
+    const Ref<GstBufferPool> pool(gst_base_transform_get_buffer_pool(trans));
+    if (pool && gst_buffer_pool_is_active(pool.get()))
+      throw std::bad_alloc();  // else the base class has posted an error
   }
   return ret;
 }

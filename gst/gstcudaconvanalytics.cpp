@@ -391,9 +391,9 @@ void add_mtd(Mtd mtd, const Ids &replaced, const WantedLabels &wanted, RoiList *
   if (type == gst_analytics_od_mtd_get_mtd_type()) {
     Region region;
     const Labels labels = own_labels(mtd);
-    if (!replaced.count(mtd.id) && locate(mtd, &region) && wanted.take(labels))
-      list->add(region, labels, tracked_id(mtd));
-    return;
+    if (replaced.count(mtd.id) || !locate(mtd, &region) || !wanted.wants(labels, false)) return;
+    wanted.count(labels);
+    return list->add(region, labels, tracked_id(mtd));
   }
 #ifdef CUDACONV_ANALYTICS_MASKS
   if (type == gst_analytics_segmentation_mtd_get_mtd_type()) return;  // done

@@ -36,12 +36,6 @@ namespace cudaconv::gst {
 struct WantedLabels {
   std::function<bool(const Labels &labels, bool background)> wants;  // `background`: of a segmentation mask
   std::function<void(const Labels &labels)> count;                   // to be called for each region that is wanted
-
-  bool take(const Labels &labels) const {
-    const bool wanted = wants(labels, false);
-    if (wanted) count(labels);
-    return wanted;
-  }
 };
 
 // The API type of GstAnalyticsRelationMeta; G_TYPE_INVALID in builds without the analytics library.

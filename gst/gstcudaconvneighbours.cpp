@@ -3,10 +3,6 @@
 
 #include <gst/video/video.h>
 
-#include <algorithm>
-#include <iterator>
-#include <string_view>
-
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvref.h"
@@ -91,17 +87,8 @@ constexpr const char *kTransparent[] = {
     "errorignore",        "funnel",         "identity",   "input-selector", "multiqueue",
     "output-selector",    "progressreport", "queue",      "queue2",         "roihold",
     "streamsynchronizer", "taginject",      "tee",        "valve",          "videoconvert",
-    "videoconvertscale",  "videorate",      "videoscale", "watchdog",
+    "videoconvertscale",  "videorate",      "videoscale", "watchdog",       nullptr,
 };
-
-std::string_view factory_of(GstElement *element) {
-  const GstElementFactory *factory = gst_element_get_factory(element);
-  return factory ? GST_OBJECT_NAME(factory) : "";
-}
-
-bool is_transparent(GstElement *element) {
-  return std::count(std::begin(kTransparent), std::end(kTransparent), factory_of(element));
-}
 
 // The pad that data comes from: behind the pads by which bins hand it on. nullptr where there is none.
 Ref<GstPad> source_of(GstPad *sinkpad) {
@@ -128,9 +115,12 @@ bool may_send_crop_meta(GstPad *sinkpad) {
   const Ref<GstPad> source = source_of(sinkpad);
   if (!source) return true;
   const Ref<GstElement> element(gst_pad_get_parent_element(source.get()));
-  if (!element || factory_of(element.get()) == "videocrop") return true;
+  const GstElementFactory *const factory = element ? gst_element_get_factory(element.get()) : nullptr;
+  const gchar *const name = factory ? GST_OBJECT_NAME(factory) : "";
+  if (!element || !g_strcmp0(name, "videocrop")) return true;
   // A source or a decoder asks for itself.
-  return !gst_pad_forward(source.get(), is_transparent(element.get()) ? refuses_crop_meta : has_raw_video, nullptr);
+  return !gst_pad_forward(source.get(), g_strv_contains(kTransparent, name) ? refuses_crop_meta : has_raw_video,
+                          nullptr);
 }
 
 bool takes_meta(GstPad *srcpad, GType api) {
