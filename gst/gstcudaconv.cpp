@@ -141,7 +141,7 @@ GstStructure *GstCudaConvPrivate::stats() const {
       "failovers", G_TYPE_UINT, session.failovers(),
       nullptr);
   // clang-format on
-  regions.counts().write(stats, {});
+  regions.counts().write(stats);
   return stats;
 }
 

@@ -93,7 +93,6 @@ void add_metas(GstBuffer *buffer, const PicturePlace &place, const RegionsInForc
 }
 
 constexpr size_t kMostTypes = 100;
-constexpr const char *kOtherTypes = "other";
 
 // A field name for a type: characters of ASCII that GStreamer cannot read back from text become "_".
 std::string field_of(const std::string &type) {
@@ -189,20 +188,16 @@ void RoiCounts::add(guint64 regions, const RoiTypeCounts &types) {
   regions_ += regions;
   for (const auto &[type, count] : types) {
     std::string field = field_of(type);
-    if (types_.size() >= kMostTypes && !types_.count(field)) field = kOtherTypes;
+    if (types_.size() >= kMostTypes && !types_.count(field)) field = "other";
     types_[field] += count;
   }
 }
 
-void RoiCounts::write(GstStructure *structure, const RoiCounts &since) const {
+void RoiCounts::write(GstStructure *structure) const {
   g_autoptr(GstStructure) types = gst_structure_new_empty("types");
-  for (const auto &[type, count] : types_) {
-    const auto before = since.types_.find(type);
-    const guint64 after = count - (before == since.types_.end() ? 0 : before->second);
-    if (after) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, after, nullptr);
-  }
-  gst_structure_set(structure, "regions", G_TYPE_UINT64, regions_ - since.regions_, "regions-by-type",
-                    GST_TYPE_STRUCTURE, types, nullptr);
+  for (const auto &[type, count] : types_) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, count, nullptr);
+  gst_structure_set(structure, "regions", G_TYPE_UINT64, regions_, "regions-by-type", GST_TYPE_STRUCTURE, types,
+                    nullptr);
 }
 
 RoiList RoiMetaReader::select(GstBuffer *buffer, const PicturePlace &place, const WantedLabels &wanted,

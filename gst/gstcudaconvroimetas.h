@@ -53,9 +53,9 @@ class RoiCounts {
   // beyond a hundred types, further ones count as "other".
   void add(guint64 regions, const RoiTypeCounts &types);
 
-  // Sets the fields "regions" and "regions-by-type" to what was counted after `since`. In type names, characters of
-  // ASCII that a field name cannot have become "_".
-  void write(GstStructure *structure, const RoiCounts &since) const;
+  // Sets the fields "regions" and "regions-by-type". In type names, characters of ASCII that a field name cannot have
+  // become "_".
+  void write(GstStructure *structure) const;
 
  private:
   guint64 regions_ = 0;

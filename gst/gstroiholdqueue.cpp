@@ -147,14 +147,6 @@ gboolean HoldQueue::take_query(GstQuery *query) {
 
 // ---- What comes -----------------------------------------------------------------------------------------------------
 
-// The first and the last of the times of waiting frames: not always those that came first and last.
-TimeSpan HoldQueue::times_waiting() const {
-  TimeSpan times;
-  for (const Item &item : items_)
-    if (item.frame) times.add(item.regions.at.time);
-  return times;
-}
-
 // Looks for the regions of the frames that wait once more, for other types, and matches them. Call with lock_ held.
 void HoldQueue::look_again() {
   looks_again_ = false;
@@ -191,7 +183,10 @@ GstFlowReturn HoldQueue::take(Ref<GstBuffer> frame) {
     std::unique_lock<std::mutex> guard(lock_);
     if (settings_.types != types.text()) looks_again_ = true;  // they have changed meanwhile
     place.front().regions = located;
-    regions_.add(&place.front().regions, std::move(found), settings_, times_waiting());
+    TimeSpan waiting;  // not always from the frame that came first to the one that came last
+    for (const Item &item : items_)
+      if (item.frame) waiting.add(item.regions.at.time);
+    regions_.add(&place.front().regions, std::move(found), settings_, waiting);
     place.front().regions.types = std::move(counts);
     place.front().frame = std::move(frame);
     add(std::move(place));
@@ -273,11 +268,7 @@ GstFlowReturn HoldQueue::take_event(Ref<GstEvent> event) {
     if ((type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) && sent_.flow == GST_FLOW_EOS)
       sent_.flow = GST_FLOW_OK;
     look_at_event(event.get(), other_stream);
-    if (type == GST_EVENT_SEGMENT) regions_.set_segment(event.get());
-    if (type == GST_EVENT_CAPS) {
-      regions_.set_caps(event.get());
-      announce_latency();
-    }
+    if (type == GST_EVENT_CAPS) announce_latency();
     place.front().event = std::move(event);
     items_.splice(items_.end(), place);
     sent_.refused = false;

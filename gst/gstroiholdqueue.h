@@ -102,7 +102,6 @@ class HoldQueue {
     bool lost_before = false;          // frames were dropped since the last one that was added
   };
 
-  TimeSpan times_waiting() const;
   void look_again();
   void add(std::list<Item> &&place);
   void end_all();

@@ -9,14 +9,6 @@
 
 namespace cudaconv::gst {
 
-void HeldRegions::set_caps(GstEvent *event) {
-  GstCaps *caps;
-  GstVideoInfo info;
-  gst_event_parse_caps(event, &caps);
-  info_.reset();
-  if (gst_video_info_from_caps(&info, caps)) info_ = info;
-}
-
 FrameRegions HeldRegions::locate(GstBuffer *buffer) const {
   FrameRegions frame;
   frame.at = stream_time_of(buffer, segment_, buffer_duration(*info_), last_time_);
@@ -138,37 +130,41 @@ bool HeldRegions::look_at_event(GstEvent *event, bool other_stream) {
              same_stream = is_segment && !std::exchange(stream_starts_, false);
   const bool ends = flushes || (is_segment && !(same_stream && !is_other_segment(event, segment_)));
   segment_begins_ |= is_segment;
-  if (!ends) return type == GST_EVENT_SEGMENT_DONE || type == GST_EVENT_EOS;
-  if (!same_stream || !keeps_stream_times(event, segment_)) {
+  if (ends && (!same_stream || !keeps_stream_times(event, segment_))) {
     held_.clear();
     missed_ = {};
   }
-  last_time_.reset();
-  newest_.reset();
-  return true;
+  if (ends) {
+    last_time_.reset();
+    newest_.reset();
+  }
+  if (is_segment) gst_event_copy_segment(event, &segment_);
+  GstCaps *caps;
+  if (type == GST_EVENT_CAPS) {
+    gst_event_parse_caps(event, &caps);
+    if (!gst_video_info_from_caps(&info_.emplace(), caps)) info_.reset();
+  }
+  return ends || type == GST_EVENT_SEGMENT_DONE || type == GST_EVENT_EOS;
 }
 
 // ---- Counts ---------------------------------------------------------------------------------------------------------
 
 void HoldCounts::add_frame(bool marked, guint64 regions, const RoiTypeCounts &types) {
-  (marked ? all_.marked : all_.unmarked)++;
-  all_.regions.add(regions, types);
+  for (Counts *counts : {&all_, &unreported_}) {
+    (marked ? counts->marked : counts->unmarked)++;
+    counts->regions.add(regions, types);
+  }
 }
 
-GstStructure *HoldCounts::write(const char *name, const Counts &since) const {
-  // clang-format off
-  GstStructure *structure = gst_structure_new(name,
-      "frames-marked", G_TYPE_UINT64, all_.marked - since.marked,
-      "frames-unmarked", G_TYPE_UINT64, all_.unmarked - since.unmarked,
-      "frames-early", G_TYPE_UINT64, all_.early - since.early,
-      nullptr);
-  // clang-format on
-  all_.regions.write(structure, since.regions);
+GstStructure *HoldCounts::Counts::write(const char *name) const {
+  GstStructure *structure = gst_structure_new(name, "frames-marked", G_TYPE_UINT64, marked, "frames-unmarked",
+                                              G_TYPE_UINT64, unmarked, "frames-early", G_TYPE_UINT64, early, nullptr);
+  regions.write(structure);
   return structure;
 }
 
 void HoldCounts::begin_reports() {
-  reported_ = all_;
+  unreported_ = {};
   begin_.reset();
 }
 
@@ -179,11 +175,11 @@ GstStructure *HoldCounts::report(std::optional<int64_t> time, bool ended) {
   const bool due = time && passed >= GST_SECOND;
   if (!due && !ended) return nullptr;
   const std::optional<int64_t> from = std::exchange(begin_, time);
-  if (ended && all_.marked + all_.unmarked == reported_.marked + reported_.unmarked) return nullptr;
-  GstStructure *structure = write("roihold-regions", reported_);
+  if (ended && !unreported_.marked && !unreported_.unmarked) return nullptr;
+  GstStructure *structure = unreported_.write("roihold-regions");
   if (from && *from >= 0)
     gst_structure_set(structure, "stream-time", G_TYPE_UINT64, static_cast<guint64>(*from), nullptr);
-  reported_ = all_;
+  unreported_ = {};
   return structure;
 }
 

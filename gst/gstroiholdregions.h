@@ -44,8 +44,6 @@ class HeldRegions {
  public:
   // Forgets the stream.
   void reset() { *this = HeldRegions(); }
-  void set_caps(GstEvent *event);
-  void set_segment(GstEvent *event) { gst_event_copy_segment(event, &segment_); }
   const std::optional<GstVideoInfo> &info() const { return info_; }  // of the caps
   // Whether several frames may have the same time: both fields of a frame, and frames of streams where it is usual.
   bool shares_times() const { return shares_times_ || (info_ && has_fields(*info_)); }
@@ -78,8 +76,8 @@ class HeldRegions {
   bool is_over(const FrameRegions &frame, const HoldTimes &times) const;
   // Whether waiting frames must leave before the event, since it ends their caps, segment or stream.
   bool ends_frames(GstEvent *event, GstPad *sinkpad) const;
-  // To be called for each event of the sink pad, before set_segment(). Forgets all regions after a flush, and in a
-  // segment of another stream or with other stream times. Returns whether time may jump.
+  // To be called for each event of the sink pad: caps and segments count from then on. Forgets all regions after a
+  // flush, and in a segment of another stream or with other stream times. Returns whether time may jump.
   bool look_at_event(GstEvent *event, bool other_stream);
 
  private:
@@ -106,10 +104,10 @@ class HoldCounts {
  public:
   // A frame that leaves, with or without a region in force, and the regions that came with it.
   void add_frame(bool marked, guint64 regions, const RoiTypeCounts &types);
-  void add_early() { all_.early++; }
+  void add_early() { all_.early++, unreported_.early++; }
 
   // All counts. Transfer full.
-  GstStructure *all() const { return write("application/x-roihold-stats", {}); }
+  GstStructure *all() const { return all_.write("application/x-roihold-stats"); }
   // Begins the counts of the first report.
   void begin_reports();
   // The counts since the last report, as the structure of a message; nullptr where the last report is less than a
@@ -120,10 +118,11 @@ class HoldCounts {
   struct Counts {
     guint64 marked = 0, unmarked = 0, early = 0;
     RoiCounts regions;
-  };
-  GstStructure *write(const char *name, const Counts &since) const;
 
-  Counts all_, reported_;         // since the start, now and at the last report
+    GstStructure *write(const char *name) const;
+  };
+
+  Counts all_, unreported_;       // since the start, since the last report
   std::optional<int64_t> begin_;  // of the next report
 };
 
