@@ -49,7 +49,7 @@ void HeldRegions::add(FrameRegions *frame, RoiList found, const HoldTimes &times
     earlier_shared_ = std::exchange(last_shared_, false);
   }
   last_time_ = now_ = time;
-  if (!newest_ || is_before(*newest_, time)) {
+  if (jumps_ || !newest_ || is_before(*newest_, time)) {
     newest_ = time;
     still_ = 0;
   } else {
