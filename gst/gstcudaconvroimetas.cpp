@@ -152,7 +152,7 @@ RoiList moved_to_picture(RoiList regions, const PicturePlace &place, const GstVi
 }
 
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {
-  // What is cut off lies 2^30 pixels before the picture: the end fits then.
+  // A region begins at most 2^30 pixels before the picture, so that its size fits.
   const auto start = [](guint at) { return std::max(static_cast<int>(at), -(1 << 30)); };
   const auto length = [&](guint at, guint size) { return to_int(gint64{static_cast<int>(at)} + size - start(at)); };
   return {start(meta.x), start(meta.y), length(meta.x, meta.w), length(meta.y, meta.h)};

@@ -206,8 +206,8 @@ static void gst_roi_hold_class_init(GstRoiHoldClass *klass) {
    * A structure `application/x-roihold-stats`, counted since the element was started:
    *
    * - `frames-marked`, `frames-unmarked` (guint64): frames that left with and without a region in force
-   * - `frames-early` (guint64): frames that left before their wait was over, since upstream had too few
-   * buffers, sent no frame for five seconds, sent frames too late, or its timestamps did not go on
+   * - `frames-early` (guint64): frames that left before their wait was over: upstream had too few buffers,
+   * sent no frame for five seconds, or sent frames too late, or timestamps did not go on
    * - `regions` (guint64): regions in the metas of frames that left
    * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
    */
