@@ -442,7 +442,11 @@ GST_START_TEST(frames_of_one_time_all_count) {
     for (int i = 0; i < count; i++) frames.push(i / each * kFrame, i == 6 * each - 1);  // the last one of its time
     GstClockTime max;
     fail_unless_equals_uint64(latency_of(h, &max), 3 * kFrame);
-    fail_unless_equals_int(take_messages(h.element(), GST_MESSAGE_LATENCY).size(), 2);
+    const Ref<GstElement> hold = part_of(h.element(), "hold");
+    int changes = 0;  // of roihold's latency; cudaconv on a GPU has its own
+    for (const Ref<GstMessage> &message : take_messages(h.element(), GST_MESSAGE_LATENCY))
+      changes += GST_MESSAGE_SRC(message.get()) == GST_OBJECT(hold.get());
+    fail_unless_equals_int(changes, 2);
     push_event(h, gst_event_new_eos());
     for (int i = 0; i < count; i++) {
       const bool in_force = i / each >= 3 && i / each <= 6;
