@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <tuple>
 
 #include "formats.h"
 #include "gstcudaconvdevice.h"
@@ -161,6 +163,10 @@ GST_END_TEST;
 std::vector<bool> rows_that_unpacking_reads(const GstVideoInfo &info, bool interlaced, guint component) {
   constexpr int kRows = 44, kStride = 256;
   const int lines = GST_VIDEO_INFO_FIELD_HEIGHT(&info), width = GST_VIDEO_INFO_WIDTH(&info);
+  // Modes that differ in none of these are unpacked alike.
+  static std::map<std::tuple<const GstVideoFormatInfo *, bool, int, int, guint>, std::vector<bool>> known;
+  std::vector<bool> &read = known[{info.finfo, interlaced, lines, width, component}];
+  if (!read.empty()) return read;
   const guint plane = GST_VIDEO_INFO_COMP_PLANE(&info, component);
   std::vector<std::vector<guint8>> bytes(GST_VIDEO_MAX_PLANES, std::vector<guint8>(kRows * kStride));
   gpointer data[GST_VIDEO_MAX_PLANES];
@@ -177,7 +183,6 @@ std::vector<bool> rows_that_unpacking_reads(const GstVideoInfo &info, bool inter
     return all;
   };
   const std::vector<guint16> blank = unpacked();
-  std::vector<bool> read;
   for (int row = 0; row < kRows; row++) {
     const auto at = bytes[plane].begin() + row * kStride;
     std::fill(at, at + kStride, 255);
