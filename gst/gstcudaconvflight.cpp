@@ -53,7 +53,11 @@ void Flight::resume(bool by_source_pad) {
     task_runs_ |= by_source_pad;
   }
   pool_.follow(stopped_);
-  if (!by_source_pad || start_task<&Flight::wait_for_frame>(GST_BASE_TRANSFORM_SRC_PAD(trans_), this)) return;
+  if (by_source_pad) start_pushing();
+}
+
+void Flight::start_pushing() {
+  if (start_task<&Flight::wait_for_frame>(GST_BASE_TRANSFORM_SRC_PAD(trans_), this)) return;
   std::lock_guard<std::mutex> guard(lock_);
   task_runs_ = false;  // frames go one by one
 }
@@ -84,11 +88,12 @@ void Flight::end_flush(bool by_source_pad) {
   if (interruptions_ != interruptions) return;  // pads are being deactivated
   stopped_ = false;
   flow_ = GST_FLOW_OK;
+  task_runs_ |= by_source_pad;
   guard.unlock();
   counts_.restart_position();
-  lost_ = false;
+  lost_ = by_source_pad;  // upstream does not know of it, and marks no discontinuity
   pool_.follow(stopped_);
-  if (by_source_pad) resume(true);
+  if (by_source_pad) start_pushing();
 }
 
 // ---- The sink pad's streaming thread --------------------------------------------------------------------------------

@@ -95,6 +95,7 @@ class Flight {
     bool empty() const { return !on_device && !unpushed; }
   };
 
+  void start_pushing();
   void land_all();
   bool is_drained() const { return stopped_ || !task_runs_ || line_.empty(); }
   bool land_first();

@@ -218,8 +218,9 @@ void HoldQueue::add(std::list<Item> &&place) {
   // If time jumps back, no later frame follows the waiting ones. Frames out of order are no jump.
   const auto first = std::find_if(items_.begin(), items_.end(), [](const Item &one) { return one.frame != nullptr; });
   if (first != items_.end()) {
-    for (const Item &one : items_)
-      if (one.frame && regions_.stands_still()) count_early("timestamps do not go on");
+    if (regions_.stands_still())
+      for (const Item &one : items_)
+        if (one.frame) count_early("timestamps do not go on");
     if (regions_.jumps_back(first->regions, item.regions, settings_)) end_all();
   }
   announce_latency();

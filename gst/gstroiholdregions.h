@@ -68,7 +68,8 @@ class HeldRegions {
   // Whether time `a` comes before `b` where the stream plays.
   bool is_before(int64_t a, int64_t b) const { return plays_backwards(segment_) ? a > b : a < b; }
   // Whether the frame that was added last is earlier than the first one that waits, by more than that one waits. Also
-  // whether it begins a segment and is earlier than the frame before it, and whether time stands still.
+  // whether it begins a segment and is earlier than the frame before it, and whether time stands still. After a jump
+  // stands_still() counts anew.
   bool jumps_back(const FrameRegions &first, const FrameRegions &frame, const HoldTimes &times);
   // Whether many frames have come that were not later than all others: those that wait would wait for ever.
   bool stands_still() const { return still_ >= 128; }

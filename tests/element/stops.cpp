@@ -416,6 +416,12 @@ GST_START_TEST(a_flush_of_the_source_pad_ends) {
       }
       fail_unless(gst_pad_push_event(h.get()->sinkpad, gst_event_new_flush_start()));
       fail_unless(gst_pad_push_event(h.get()->sinkpad, gst_event_new_flush_stop(TRUE)));
+      if (properties != kWaits) {  // upstream does not know that frames may be lost
+        push_event(h, gst_event_new_segment(&segment));
+        fail_unless_equals_int(gst_harness_push(h.get(), gst_buffer_new_allocate(nullptr, kSize, nullptr)),
+                               GST_FLOW_OK);
+        fail_unless(GST_BUFFER_FLAG_IS_SET(h.pull().get(), GST_BUFFER_FLAG_DISCONT));
+      }
       push_event(h, gst_event_new_flush_start());
       push_event(h, gst_event_new_flush_stop(TRUE));
     }
