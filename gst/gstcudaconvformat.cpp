@@ -232,6 +232,19 @@ std::vector<GstVideoFormat> known_formats(const char *const *names) {
   return formats;
 }
 
+constexpr guint kNowhere = std::size(kSystemFormats) - 1;
+
+// The place of a format in kSystemFormats, or kNowhere. Each query of caps asks for hundreds of them.
+guint place_of(const GValue *format) {
+  static GHashTable *const places = [] {
+    GHashTable *table = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < kNowhere; i++)
+      g_hash_table_insert(table, const_cast<char *>(kSystemFormats[i]), GUINT_TO_POINTER(kNowhere - i));
+    return table;
+  }();
+  return kNowhere - GPOINTER_TO_UINT(g_hash_table_lookup(places, g_value_get_string(format)));
+}
+
 // Removes `text` from the values that `field` may have. False where none is left.
 bool exclude(GstStructure *structure, const char *field, const char *text) {
   const GValue *texts = gst_structure_get_value(structure, field);
@@ -373,15 +386,19 @@ GstCaps *with_common_formats_first(GstCaps *caps) {
     GstStructure *structure = gst_caps_get_structure(caps, i);
     const GValue *formats = gst_structure_get_value(structure, "format");
     if (!formats || !GST_VALUE_HOLDS_LIST(formats)) continue;
+    const GValue *common[kNowhere] = {}, *format;
     GValue sorted = G_VALUE_INIT;
     gst_value_list_init(&sorted, gst_value_list_get_size(formats));
-    for (const char *const *name = kSystemFormats; name != std::end(kSystemFormats); name++)
-      for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
-        const GValue *format = gst_value_list_get_value(formats, k);
-        const gchar *text = g_value_get_string(format);
-        if (*name ? !strcmp(text, *name) : !g_strv_contains(kSystemFormats, text))
-          gst_value_list_append_value(&sorted, format);
-      }
+    for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
+      format = gst_value_list_get_value(formats, k);
+      if (place_of(format) < kNowhere) common[place_of(format)] = format;
+    }
+    for (const GValue *one : common)
+      if (one) gst_value_list_append_value(&sorted, one);
+    for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
+      format = gst_value_list_get_value(formats, k);
+      if (place_of(format) == kNowhere) gst_value_list_append_value(&sorted, format);
+    }
     gst_structure_take_value(structure, "format", &sorted);
   }
   return caps;
