@@ -153,10 +153,12 @@ gpu_options() {
 }
 
 # Configures a build folder, and again only if something has changed: configure FOLDER [MESON OPTION...]. A folder that
-# was configured by hand does not change.
+# was configured by hand does not change. Sources are compiled some at a time: the headers of GStreamer take as long as
+# the code.
 configure() {
   local folder=$1 state
   shift
+  set -- -Dunity=on -Dunity_size=8 "$@"
   if [ -e "$folder/build.ninja" ]; then
     [ -w "$folder/build.ninja" ] || die "$folder/ belongs to $(stat -c %U "$folder"): be that user, or remove it"
     python3 -c 'import json, os, sys

@@ -58,10 +58,6 @@ std::vector<Filter> filters() {
   return list;
 }
 
-bool wanted(const std::vector<std::string> &list, const std::string &name) {
-  return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
-}
-
 double median(std::vector<double> v) {
   std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
   return v[v.size() / 2];
@@ -178,6 +174,10 @@ void bench_cuda(const Format &format, const std::vector<std::string> &masks, con
 #endif
 
 }  // namespace
+
+bool wanted(const std::vector<std::string> &list, const std::string &name) {
+  return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
+}
 
 void run_bench(const std::vector<std::string> &backends, const std::vector<std::string> &masks,
                const std::vector<std::string> &chosen) {

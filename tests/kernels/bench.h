@@ -6,8 +6,11 @@
 
 namespace cudaconv::test {
 
+// Whether a list of names selects this one. An empty list selects all.
+bool wanted(const std::vector<std::string> &list, const std::string &name);
+
 // Prints the time of each backend and method for a few masks on full-HD frames, beside a plain copy of the same bytes.
-// An empty list selects all backends, masks or methods.
+// The lists are as wanted() takes them.
 void run_bench(const std::vector<std::string> &backends, const std::vector<std::string> &masks,
                const std::vector<std::string> &methods);
 

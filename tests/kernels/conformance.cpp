@@ -56,10 +56,6 @@ struct Options {
   bool full = false, small = false, list = false, bench = false, only_explicit = false;
 };
 
-bool wanted(const List &list, const std::string &name) {
-  return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
-}
-
 // ---- Counting and printing ------------------------------------------------------------------------------------------
 
 class Report {
