@@ -303,18 +303,12 @@ struct From {
     gint64 duration = -1;
     if (self->moment < 0 && gst_pad_query_duration(pad, GST_FORMAT_TIME, &duration)) self->moment = duration / 2;
     GstBuffer *const frame = GST_PAD_PROBE_INFO_BUFFER(info);
-    const Owned<GstEvent> event(gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0));
-    const GstSegment *segment;
-    gst_event_parse_segment(event.get(), &segment);
     const GstClockTime end =
         GST_BUFFER_PTS(frame) + (GST_BUFFER_DURATION_IS_VALID(frame) ? GST_BUFFER_DURATION(frame) : 1);
-    GstClockTime time = self->begin + gst_segment_to_running_time(segment, GST_FORMAT_TIME, end);
-    if (time < self->last) {
-      self->begin = self->last;
-      time = self->begin + gst_segment_to_running_time(segment, GST_FORMAT_TIME, end);
-    }
-    self->last = time;
-    return static_cast<gint64>(time) > self->moment ? GST_PAD_PROBE_OK : GST_PAD_PROBE_DROP;
+    const GstClockTime time = time_at(pad, end);
+    if (self->begin + time < self->last) self->begin = self->last;
+    self->last = self->begin + time;
+    return static_cast<gint64>(self->last) > self->moment ? GST_PAD_PROBE_OK : GST_PAD_PROBE_DROP;
   }
 };
 
@@ -410,7 +404,6 @@ void write_comparison(const Options &options, OutputFile *file, std::atomic<bool
 
 void compare(const Options &options) {
   OutputFile file(options.output, options.input);
-  warn_of_animation(path_of(options.input));
   std::atomic<bool> reads{false};
   try {
     write_comparison(options, &file, &reads);

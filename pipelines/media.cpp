@@ -204,6 +204,14 @@ GstElement *add_source(GstElement *pipeline, const std::string &input) {
   return source;
 }
 
+GstClockTime time_at(GstPad *pad, GstClockTime timestamp, guint64 (*convert)(const GstSegment *, GstFormat, guint64)) {
+  const Owned<GstEvent> event(gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0));
+  if (!event) return GST_CLOCK_TIME_NONE;
+  const GstSegment *segment;
+  gst_event_parse_segment(event.get(), &segment);
+  return convert(segment, GST_FORMAT_TIME, timestamp);
+}
+
 Owned<GstCaps> mended(GstCaps *caps) {
   GstVideoInfo info;
   Owned<GstCaps> result(gst_caps_copy(caps));

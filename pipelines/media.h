@@ -81,6 +81,10 @@ void watch_streams(GstElement *uridecodebin, void (*tell)(gpointer), gpointer da
 // Sends the video of an input into the queue named `decoded` that begins a pipeline. If files are joined, the video of
 // the next one goes on. Returns the source, which is the pipeline's.
 GstElement *add_source(GstElement *pipeline, const std::string &input);
+// The running time or, with gst_segment_to_stream_time, the stream time of a timestamp at a pad. GST_CLOCK_TIME_NONE
+// where its segment does not have it.
+GstClockTime time_at(GstPad *pad, GstClockTime timestamp,
+                     guint64 (*convert)(const GstSegment *, GstFormat, guint64) = gst_segment_to_running_time);
 // A cudaconv, and the roihold before it where there is one.
 using Filters = std::vector<GstElement *>;
 // Sets a property of the first element that has it, as a launch line does; `setting` is "name=value". Throws Failure

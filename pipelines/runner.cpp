@@ -22,16 +22,6 @@ namespace media {
 
 namespace {
 
-GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
-  GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
-  if (!event) return GST_CLOCK_TIME_NONE;
-  const GstSegment *segment;
-  gst_event_parse_segment(event, &segment);
-  const GstClockTime time = gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-  gst_event_unref(event);
-  return time;
-}
-
 // Where an error comes from: the file that cannot be written, or the element.
 std::string origin_of(GstObject *source) {
   if (GST_IS_PIPELINE(source)) return "";  // see post_failure()
@@ -188,7 +178,7 @@ double Runner::rate() const {
 GstPadProbeReturn Runner::count_frame(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
   auto *self = static_cast<Runner *>(data);
   if (self->frames_++ == 0) self->first_frame_ = g_get_monotonic_time();
-  const GstClockTime time = stream_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  const GstClockTime time = time_at(pad, GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info)), gst_segment_to_stream_time);
   if (GST_CLOCK_TIME_IS_VALID(time)) self->position_ = static_cast<gint64>(time);
   return GST_PAD_PROBE_OK;
 }

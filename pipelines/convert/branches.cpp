@@ -19,17 +19,6 @@ constexpr guint kPatience = 10000;
 constexpr auto kData =
     GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM);
 
-// GST_CLOCK_TIME_NONE where the segment does not have the time.
-GstClockTime running_time(GstPad *pad, GstBuffer *buffer) {
-  GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
-  if (!event) return GST_CLOCK_TIME_NONE;
-  const GstSegment *segment;
-  gst_event_parse_segment(event, &segment);
-  const GstClockTime time = gst_segment_to_running_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-  gst_event_unref(event);
-  return time;
-}
-
 GstBuffer *header_of(const GstStructure *sound, guint number) {
   const GValue *headers = gst_structure_get_value(sound, "streamheader");
   if (!headers || !GST_VALUE_HOLDS_ARRAY(headers) || number >= gst_value_array_get_size(headers)) return nullptr;
@@ -288,7 +277,7 @@ GstPadProbeReturn Branches::on_source(GstPad *, GstPadProbeInfo *info, gpointer 
 }
 
 GstPadProbeReturn Branches::on_entry(GstPad *pad, GstPadProbeInfo *info, gpointer branch) {
-  const GstClockTime time = running_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  const GstClockTime time = time_at(pad, GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info)));
   if (GST_CLOCK_TIME_IS_VALID(time)) static_cast<Branch *>(branch)->owner->last_frame_ = time;
   return GST_PAD_PROBE_OK;
 }
@@ -297,7 +286,7 @@ GstPadProbeReturn Branches::on_entry(GstPad *pad, GstPadProbeInfo *info, gpointe
 
 // All streams end together. Parsers may end with data that has no time: muxers refuse it, and the file would be lost.
 GstPadProbeReturn Branches::cut_off(GstPad *pad, GstPadProbeInfo *info, gpointer branch) {
-  const GstClockTime time = running_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  const GstClockTime time = time_at(pad, GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info)));
   const bool wanted = GST_CLOCK_TIME_IS_VALID(time) && time <= static_cast<Branch *>(branch)->owner->last_frame_;
   return wanted ? GST_PAD_PROBE_OK : GST_PAD_PROBE_DROP;
 }
