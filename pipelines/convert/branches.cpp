@@ -243,6 +243,8 @@ GstPadProbeReturn Branches::on_source(GstPad *, GstPadProbeInfo *info, gpointer 
   auto *b = static_cast<Branch *>(branch);
   if (info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM) return on_event(b, info);
   GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+  // Headers, which come in the caps too. mp4mux takes those that Ogg has before Opus for sound without a time.
+  if (b->kind == Kind::kCoded && GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_HEADER)) return GST_PAD_PROBE_DROP;
   if (b->beginning) b->owner->begin_part(b, GST_BUFFER_PTS(buffer));
   if (b->shift) {
     GST_PAD_PROBE_INFO_DATA(info) = buffer = gst_buffer_make_writable(buffer);

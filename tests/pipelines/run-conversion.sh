@@ -380,7 +380,9 @@ whole_opus() { # of which players skip no sound but what the encoder has put bef
   gst-launch-1.0 -q webmmux name=m ! filesink location=opus.webm videotestsrc num-buffers=25 ! video/x-raw,framerate=25/1 ! vp8enc \
     ! queue ! m. audiotestsrc num-buffers=50 samplesperbuffer=960 ! audio/x-raw,rate=48000 ! opusenc ! queue ! m. </dev/null
   converts 25 950 1050 opus.mp4 opus.webm && ffmpeg -v error -y -i opus.mp4 -vn -ar 8000 -ac 1 -f s16le heard.raw </dev/null &&
-    [ "$(stat -c %s heard.raw)" -gt $((2 * 7800)) ]
+    [ "$(stat -c %s heard.raw)" -gt $((2 * 7800)) ] || return
+  ffmpeg -v error -i opus.webm -c:v theora -c:a copy opus.ogv </dev/null # Ogg has headers before the sound
+  converts 25 950 1050 ogg.mp4 opus.ogv && [ "$(shown ogg.mp4 a)" = "$(shown opus.ogv a)" ]
 }
 same_aac() { # of a transport stream: it is not encoded again
   local suffix
@@ -417,6 +419,7 @@ shows_last_frames() { # of a rate that varies, in .mp4: `D` are packets that pla
   ffmpeg -v error -f lavfi -i "testsrc=s=64x48:r=25:d=1,setpts='if(lt(N,10),N,3*N-20)/25/TB'" -fps_mode vfr -c:v mpeg4 vary.mkv </dev/null
   "$player" -q -o vary.mp4 vary.mkv mask=identity &&
     ffprobe -v error -show_entries packet=flags -of csv=p=0 vary.mp4 | tee flags && [ "$(grep -vc D flags)" = 25 ]
+shown() { ffprobe -v error -select_streams "$2" -show_entries packet=flags -of csv=p=0 "$1" | grep -cx '[^D]\+'; } # FILE STREAM
 }
 avi_times() { # with B frames
   ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -c:v mpeg4 -bf 2 -g 6 b.avi </dev/null
