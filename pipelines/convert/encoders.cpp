@@ -36,41 +36,61 @@ const struct {
     {"avenc_aac", {{"bitrate", "160000"}}, 1024},
 };
 
-// Puts coded sound at its time. mp4mux cannot say that players have to skip the priming.
+// Puts coded sound at its time. mp4mux cannot say that players have to skip the priming: its packets are dropped.
 struct Priming {
-  guint samples;
-  GstClockTime begin = GST_CLOCK_TIME_NONE;  // of the sound
+  static constexpr guint kPacket = 1024;  // samples
+  const guint samples;
+  const guint silent = (kPacket - samples % kPacket) % kPacket;  // before the sound: only whole packets can be dropped
+  GstClockTime begin = GST_CLOCK_TIME_NONE;                      // of the sound
 
-  static GstPadProbeReturn take_off(GstPad *pad, GstPadProbeInfo *info, gpointer priming) {
-    auto *self = static_cast<Priming *>(priming);
+  static GstClockTime length(GstPad *pad, guint samples) {
     const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
     int rate = 0;
-    if (!caps || !gst_structure_get_int(gst_caps_get_structure(caps.get(), 0), "rate", &rate) || rate <= 0)
-      return GST_PAD_PROBE_OK;
-    const GstClockTime length = gst_util_uint64_scale(self->samples, GST_SECOND, rate);
+    if (caps) gst_structure_get_int(gst_caps_get_structure(caps.get(), 0), "rate", &rate);
+    return rate > 0 ? gst_util_uint64_scale(samples, GST_SECOND, rate) : 0;
+  }
+
+  static void send_silence(GstPad *pad, GstClockTime time, gsize samples) {
+    const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+    const GstStructure *const sound = caps ? gst_caps_get_structure(caps.get(), 0) : nullptr;
+    int channels = 0;
+    if (!sound || !gst_structure_get_int(sound, "channels", &channels) ||
+        g_strcmp0(gst_structure_get_string(sound, "format"), "S16LE"))
+      return;
+    const gsize bytes = 2 * channels * samples;  // of which each has two bytes
+    GstBuffer *const silence = gst_buffer_new_allocate(nullptr, bytes, nullptr);
+    gst_buffer_memset(silence, 0, 0, bytes);
+    GST_BUFFER_PTS(silence) = time;
+    GST_PAD_CHAINFUNC(pad)(pad, GST_OBJECT_PARENT(pad), silence);
+  }
+
+  static GstPadProbeReturn put_behind(GstPad *pad, GstPadProbeInfo *info, gpointer priming) {
+    auto *self = static_cast<Priming *>(priming);
+    GstBuffer *const raw = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+    GST_PAD_PROBE_INFO_DATA(info) = raw;
+    if (!GST_CLOCK_TIME_IS_VALID(self->begin)) {
+      self->begin = GST_BUFFER_PTS(raw);
+      if (self->silent) send_silence(pad, self->begin, self->silent);
+    }
+    if (GST_BUFFER_PTS_IS_VALID(raw)) GST_BUFFER_PTS(raw) += length(pad, self->silent);
+    return GST_PAD_PROBE_OK;
+  }
+
+  static GstPadProbeReturn take_off(GstPad *pad, GstPadProbeInfo *info, gpointer priming) {
+    const auto *self = static_cast<const Priming *>(priming);
+    const GstClockTime all = length(pad, self->silent + self->samples);
     GstBuffer *const coded = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
     GST_PAD_PROBE_INFO_DATA(info) = coded;
-    if (!GST_CLOCK_TIME_IS_VALID(self->begin)) self->begin = GST_BUFFER_PTS(coded);
-    if (GST_BUFFER_PTS(coded) < self->begin + length) return GST_PAD_PROBE_DROP;
-    GST_BUFFER_PTS(coded) -= length;
+    if (GST_BUFFER_PTS(coded) + GST_MSECOND < self->begin + all) return GST_PAD_PROBE_DROP;
+    GST_BUFFER_PTS(coded) -= all;
     GST_BUFFER_DTS(coded) = GST_BUFFER_PTS(coded);
     return GST_PAD_PROBE_OK;
   }
 
   // voaacenc keeps the last samples to itself: silence behind them drives them out.
   static GstPadProbeReturn drive_out(GstPad *pad, GstPadProbeInfo *info, gpointer priming) {
-    if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS) return GST_PAD_PROBE_OK;
-    const Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
-    const GstStructure *const sound = caps ? gst_caps_get_structure(caps.get(), 0) : nullptr;
-    int channels = 0;
-    if (!sound || !gst_structure_get_int(sound, "channels", &channels) ||
-        g_strcmp0(gst_structure_get_string(sound, "format"), "S16LE"))
-      return GST_PAD_PROBE_OK;
-    constexpr gsize kPacket = 1024;  // samples, of which each has two bytes
-    const gsize bytes = 2 * channels * (static_cast<const Priming *>(priming)->samples + kPacket - 1);
-    GstBuffer *const silence = gst_buffer_new_allocate(nullptr, bytes, nullptr);
-    gst_buffer_memset(silence, 0, 0, bytes);
-    GST_PAD_CHAINFUNC(pad)(pad, GST_OBJECT_PARENT(pad), silence);
+    if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS)
+      send_silence(pad, GST_CLOCK_TIME_NONE, static_cast<const Priming *>(priming)->samples + kPacket - 1);
     return GST_PAD_PROBE_OK;
   }
 };
@@ -83,8 +103,9 @@ void set_up_encoder(GstBin *, GstBin *, GstElement *element, gpointer) {
     for (const auto &[name, value] : known.settings) gst_util_set_object_arg(G_OBJECT(element), name, value);
     if (!known.priming) continue;
     auto *const priming = new Priming{known.priming};
-    gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "sink")).get(),
-                      GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, Priming::drive_out, priming, nullptr);
+    const Owned<GstPad> sink(gst_element_get_static_pad(element, "sink"));
+    gst_pad_add_probe(sink.get(), GST_PAD_PROBE_TYPE_BUFFER, Priming::put_behind, priming, nullptr);
+    gst_pad_add_probe(sink.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, Priming::drive_out, priming, nullptr);
     gst_pad_add_probe(Owned<GstPad>(gst_element_get_static_pad(element, "src")).get(), GST_PAD_PROBE_TYPE_BUFFER,
                       Priming::take_off, priming, [](gpointer data) { delete static_cast<Priming *>(data); });
   }

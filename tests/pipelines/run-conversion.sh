@@ -399,6 +399,10 @@ keeps_first_sound() { # which tsdemux puts 2 us before the video: 44 packets, af
   ffmpeg -v error -f lavfi -i testsrc2=s=160x120:r=25:d=1 -f lavfi -i sine=440:d=1:r=48000 -map 0 -map 1 -map 1 -c:v mpeg4 \
     -c:a:0 ac3 -c:a:1 flac -strict -2 begin.mp4 </dev/null
   converts 25 950 1050 begin.mkv begin.mp4 && [ "$(coded begin.mkv audio)" = 32 ] || return
+  # Sound that .mp4 does not take is encoded, and begins with the video too.
+  ffmpeg -v error -i begin.mp4 -map 0:v -map 0:a:0 -c:v copy -c:a eac3 other.mp4 </dev/null
+  converts 25 950 1050 aac.mp4 other.mp4 &&
+    ffprobe -v error -select_streams a -show_entries packet=pts -of csv=p=0 aac.mp4 >begins && cat begins && [ "$(sed -n 1p begins)" = 0 ] || return
   ffmpeg -v error -f lavfi -i testsrc2=s=160x120:r=25:d=1 -f lavfi -i sine=440:d=1 -c:v libx264 -bf 2 -c:a aac begin.ts </dev/null
   converts 25 950 1050 begin.mkv begin.ts && [ "$(coded begin.mkv audio)" = 44 ]
 }
