@@ -49,18 +49,38 @@ gint64 end_of(const Box &samples) {
   return end;
 }
 
+// The last frame or packet has no duration where the input tells none, and players leave it out. It gets the duration
+// of the one before it, which is returned.
+guint32 lengthen_last(const Box &samples) {
+  const std::vector<Box> times = samples.inside("stts");
+  constexpr int kHead = 8, kTwoRuns = 16;  // bytes
+  if (times.empty() || times[0].end - times[0].data < kHead + kTwoRuns) return 0;
+  guint8 *const last = times[0].end - 4;
+  const guint32 before = GST_READ_UINT32_BE(last - 8);
+  if (GST_READ_UINT32_BE(last)) return 0;
+  GST_WRITE_UINT32_BE(last, before);
+  return before;
+}
+
+bool is_shown_or_heard(const Box &media) {
+  const std::vector<Box> handlers = media.inside("hdlr");
+  return !handlers.empty() && (handlers[0].has(8, "vide") || handlers[0].has(8, "soun"));
+}
+
 // Shows the media of a track to their end. Returns the duration of the track in units of the whole.
 guint64 show_to_end(const Box &track, const Box &media, guint32 scale) {
   guint64 sum = 0;
   const Length own(media.inside("mdhd"));
   const std::vector<Edit> edits = edits_of(track);
   for (const Box &information : media.inside("minf"))
-    for (const Box &samples : information.inside("stbl"))
+    for (const Box &samples : information.inside("stbl")) {
+      if (own.scale && is_shown_or_heard(media)) own.set(own.get() + lengthen_last(samples));
       if (const gint64 end = end_of(samples); own.scale && !edits.empty() && end > edits.back().entry) {
         const Edit &last = edits.back();
         const guint64 length = gst_util_uint64_scale(end - std::max<gint64>(last.entry, 0), scale, own.scale);
         if (last.entry >= 0 && length > last.duration.get()) last.duration.set(length);
       }
+    }
   for (const Edit &edit : edits) sum += edit.duration.get();
   for (const Box &head : track.inside("tkhd")) {
     const bool wide = head.end > head.data && *head.data == 1;

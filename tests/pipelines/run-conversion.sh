@@ -419,11 +419,17 @@ shows_picture() { # as a video of one frame, which has a duration
   "$player" -q -o one.mp4 one.jpg mask=box3 &&
     ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 one.mp4 | grep -x 1
 }
+shown() { ffprobe -v error -select_streams "$2" -show_entries packet=flags -of csv=p=0 "$1" | grep -cx '[^D]\+'; } # FILE STREAM
 shows_last_frames() { # of a rate that varies, in .mp4: `D` are packets that players do not show
   ffmpeg -v error -f lavfi -i "testsrc=s=64x48:r=25:d=1,setpts='if(lt(N,10),N,3*N-20)/25/TB'" -fps_mode vfr -c:v mpeg4 vary.mkv </dev/null
-  "$player" -q -o vary.mp4 vary.mkv mask=identity &&
-    ffprobe -v error -show_entries packet=flags -of csv=p=0 vary.mp4 | tee flags && [ "$(grep -vc D flags)" = 25 ]
-shown() { ffprobe -v error -select_streams "$2" -show_entries packet=flags -of csv=p=0 "$1" | grep -cx '[^D]\+'; } # FILE STREAM
+  "$player" -q -o vary.mp4 vary.mkv mask=identity && [ "$(shown vary.mp4 v)" = 25 ]
+}
+shows_last_packets() { # without a duration: of a recording without a rate, and of AC-3
+  gst-launch-1.0 -q videotestsrc num-buffers=10 ! video/x-raw,framerate=25/1 ! vp8enc \
+    ! capssetter caps=video/x-vp8,framerate=0/1 ! webmmux ! filesink location=bare.webm </dev/null
+  "$player" -q -o bare.mp4 bare.webm mask=identity && [ "$(shown bare.mp4 v)" = 10 ] || return
+  ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i sine=d=1:r=48000 -c:v mpeg4 -c:a ac3 last.mkv </dev/null
+  "$player" -q -o last.mp4 last.mkv mask=identity && [ "$(shown last.mp4 a)" = "$(shown last.mkv a)" ]
 }
 avi_times() { # with B frames
   ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -c:v mpeg4 -bf 2 -g 6 b.avi </dev/null
@@ -556,7 +562,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..49"
+  echo "1..50"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -595,6 +601,7 @@ files() {
   expect_unless "$no_ffmpeg$no_transport" "two programs" tells_of_programs
   expect_unless "$no_ffmpeg$no_h264" "a picture into .mp4" shows_picture
   expect_unless "$no_ffmpeg$no_h264" "the last frames of a rate that varies" shows_last_frames
+  expect_unless "$no_ffmpeg$no_h264" "a last frame and a last packet without a duration" shows_last_packets
   expect_unless "$no_ffmpeg$(needs avidemux avdec_mpeg4)" "the times of an AVI" avi_times
   expect_unless "$(needs avenc_ffv1 avdec_ffv1)" "a video smaller than .webm takes" tells_of_least_size
   expect "a file without its end" refuses_torn_clip
