@@ -16,7 +16,6 @@
 #include "convert/shape.h"
 #include "decoders.h"
 #include "media.h"
-#include "stills.h"
 
 namespace media {
 
@@ -433,7 +432,6 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   if (codings_of(*container, false).empty())
     throw Failure(std::string(container->suffix) + " needs an encoder: install " + container->packages);
 
-  warn_of_animation(path_of(input));
   if (const int programs = transport_programs(path_of(input)); programs > 1)
     std::fprintf(stderr, "warning: the input has %d programs: all but one are left out\n", programs);
 

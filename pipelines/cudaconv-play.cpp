@@ -473,6 +473,7 @@ void run(const Options &options) {
   if (options.at >= 0 && (of_pictures || !is_picture_file(options.output)))
     throw Failure("--at is for a picture of a video: name a video, and -o FILE.png");
   if (of_pictures && !options.animations.empty()) throw Failure("--animate is for a video, not for pictures");
+  if (!of_pictures) check_animation(path_of(options.input));
   if (folder) {
     if (options.output.empty() || options.output == "none" || is_picture_file(options.output) ||
         is_video_file(options.output))

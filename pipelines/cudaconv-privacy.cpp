@@ -464,8 +464,8 @@ void hide_in_video(const Options &options) {
   OutputFile file(options.output, options.input);
   const bool bare = !options.output.empty() && !is_video_file(options.output);
   Owned<GstElement> pipeline, hider;
+  check_animation(path_of(options.input));
   if (bare) {
-    warn_of_animation(path_of(options.input));
     pipeline = make_pipeline("queue name=decoded ! " + line_of(options) +
                              " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
     hider = set_up(pipeline.get(), options, &counts);

@@ -339,8 +339,14 @@ def chunks_of(name):
             file.seek(start + length + 4)
 
 
-def warn_of_animation(name):
-    """GStreamer decodes the first picture of an animated PNG."""
+def check_animation(name):
+    """GStreamer decodes the first picture of an animated PNG, and no animated WebP."""
+    if os.path.isfile(name):
+        with open(name, "rb") as file:
+            head = file.read(21)
+        if re.fullmatch(rb"RIFF....WEBPVP8X....[^\0\1]", head, re.DOTALL) and head[20] & 2:
+            raise Failure(f"{name} is an animated WebP, which GStreamer does not decode: "
+                          "make a GIF or a video of it first")
     for kind, _ in chunks_of(name):
         if kind == b"acTL":
             print(f"warning: {name} is an animated PNG: all but its first picture is left out", file=sys.stderr)
@@ -651,7 +657,7 @@ def check_video(source, pipeline):
 
 
 def make_pipeline(options, part, counts):
-    warn_of_animation(path_of(options.file))
+    check_animation(path_of(options.file))
     if is_still(options) and not path_of(options.file):
         raise Failure(f"a picture is read from a file, not from {options.file}")
     decoder, bits, colored = decoder_of(path_of(options.file)) if is_still(options) else (None, None, None)

@@ -132,6 +132,17 @@ bool is_animated_png(const std::string &file) {
   return found;
 }
 
+bool is_animated_webp(const std::string &file) {
+  if (!g_file_test(file.c_str(), G_FILE_TEST_IS_REGULAR)) return false;
+  FILE *const from = g_fopen(file.c_str(), "rb");
+  if (!from) return false;
+  constexpr int kFlags = 20, kAnimation = 2;
+  const std::string head = read_bytes(from, kFlags + 1);
+  std::fclose(from);
+  return head.size() > kFlags && !head.compare(0, 4, "RIFF") && !head.compare(8, 8, "WEBPVP8X") &&
+         head[kFlags] & kAnimation;
+}
+
 // The video-direction of a videoflip that turns a picture with these Exif data upright; "auto" where they have none.
 const char *direction_in(const std::string &exif) {
   const Owned<GstBuffer> data(gst_buffer_new_memdup(exif.data(), exif.size()));
@@ -150,7 +161,9 @@ const char *reason(const Source &source, bool to_png) {
 
 }  // namespace
 
-void warn_of_animation(const std::string &file) {
+void check_animation(const std::string &file) {
+  if (is_animated_webp(file))
+    throw Failure(file + " is an animated WebP, which GStreamer does not decode: make a GIF or a video of it first");
   if (is_animated_png(file))
     std::fprintf(stderr, "warning: %s is an animated PNG: all but its first picture is left out\n", file.c_str());
 }
@@ -180,7 +193,7 @@ void Stills::filter(const std::string &input, const std::string &output) {
   OutputFile file(output, input);
   try {
     const Source source = source_of(input);
-    warn_of_animation(input);
+    check_animation(input);
     const std::string line = line_for(source.decoder, is_png(output));
     if (!runner_ || line != line_) make(line);
     gst_util_set_object_arg(G_OBJECT(find(runner_->pipeline(), "flip").get()), "video-direction", direction_of(input));

@@ -11,8 +11,9 @@
 
 namespace media {
 
-// Prints a line where a file is an animated PNG: GStreamer decodes its first picture.
-void warn_of_animation(const std::string &file);
+// Prints a line where a file is an animated PNG: GStreamer decodes its first picture. Throws Failure where it is an
+// animated WebP.
+void check_animation(const std::string &file);
 
 // The video-direction of the videoflip before the filter, by the Exif data of a PNG or JPEG, which their decoders do
 // not read. Other files have tags.

@@ -431,6 +431,11 @@ shows_last_packets() { # without a duration: of a recording without a rate, and 
   ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -f lavfi -i sine=d=1:r=48000 -c:v mpeg4 -c:a ac3 last.mkv </dev/null
   "$player" -q -o last.mp4 last.mkv mask=identity && [ "$(shown last.mp4 a)" = "$(shown last.mkv a)" ]
 }
+refuses_animation() { # PROGRAM...: of a WebP, of which the beginning tells
+  printf 'RIFF    WEBPVP8X    \2' >moves.webp
+  ! "$@" -o moves.webm moves.webp 2>said && cat said &&
+    grep -q "moves.webp is an animated WebP, which GStreamer does not decode" said
+}
 avi_times() { # with B frames
   ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=25:d=1 -c:v mpeg4 -bf 2 -g 6 b.avi </dev/null
   "$player" -q -o b.webm b.avi mask=identity && times_of b.webm | tee times && [ "$(cat times)" = "$(seq -s ' ' 0 40 960)" ]
@@ -562,7 +567,7 @@ no_full=
 [ -c /dev/full ] || no_full="no /dev/full"
 
 files() {
-  echo "1..50"
+  echo "1..53"
   [ -n "$no_ogg" ] || make_parts
   local skip suffix
   for suffix in webm mkv mp4; do
@@ -602,6 +607,10 @@ files() {
   expect_unless "$no_ffmpeg$no_h264" "a picture into .mp4" shows_picture
   expect_unless "$no_ffmpeg$no_h264" "the last frames of a rate that varies" shows_last_frames
   expect_unless "$no_ffmpeg$no_h264" "a last frame and a last packet without a duration" shows_last_packets
+  expect "an animated WebP" refuses_animation "$player"
+  expect "in cudaconv-privacy" refuses_animation "$privacy" --region=9,9,20,20
+  expect_unless "$no_script" "in Python" refuses_animation "$(python_with Gst)" \
+    "$tools/../../pipelines/cudaconv-privacy.py" --region=9,9,20,20
   expect_unless "$no_ffmpeg$(needs avidemux avdec_mpeg4)" "the times of an AVI" avi_times
   expect_unless "$(needs avenc_ffv1 avdec_ffv1)" "a video smaller than .webm takes" tells_of_least_size
   expect "a file without its end" refuses_torn_clip
