@@ -17,7 +17,6 @@ gir1.2-gstreamer-1.0.
 import argparse
 import collections
 import contextlib
-import ctypes
 import os
 import re
 import shutil
@@ -34,7 +33,10 @@ except (AttributeError, ImportError, ValueError) as e:  # other packages install
              f"install python3-gi and gir1.2-gstreamer-1.0 ({e})")
 
 sys.dont_write_bytecode = True
-from decoders import c_function, mend  # beside this file
+from decoders import mend  # these are beside this file
+from probes import (check_time, count_regions, depth_of, has_alpha, make_alpha_teller, make_checker, make_depth_teller,
+                    make_marker, make_packer)
+from stills import Failure, check_animation, decoder_of, direction_of
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
 # The settings that gst/README.md recommends. In a PNG alpha may be all that shows a text or an outline.
@@ -46,10 +48,6 @@ FILTER = "roihold name=holder ! cudaconv name=hider"  # the settings are of both
 SMALLEST_FACE = 30  # the side of the smallest face that the detector looks for, in pixels: facedetect's own default
 BY_HAND = b"by-hand"  # the type of the regions of the command line
 TRIAL = 640, 480  # the size of the picture that shows what the settings do
-
-
-class Failure(Exception):
-    pass
 
 
 def rectangle_of(text):
@@ -126,171 +124,6 @@ def set_property(pipeline, setting):
                       f"gst-inspect-1.0 {element.get_factory().get_name()} lists its values")
 
 
-def make_marker(kind, regions):
-    """Makes a pad probe that marks regions; an application with a detector of its own calls that there.
-
-    Metas may be added only to a writable buffer. A buffer that Python knows is not writable, since Python holds it too:
-    so the probe calls the C functions. A buffer that others hold is copied first, without its pixels.
-    """
-    make_writable = c_function("libgstreamer-1.0.so.0", "gst_mini_object_make_writable", ctypes.c_void_p)
-    add_meta = c_function("libgstvideo-1.0.so.0", "gst_buffer_add_video_region_of_interest_meta",
-                          ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint] * 4)
-
-    first = None
-
-    def mark(pad, info):
-        nonlocal first
-        now = size_of(pad)
-        first = first or now  # the regions are of the first frame: they follow a broadcast that changes its size
-        info.data = make_writable(info.data)
-        for x, y, width, height in regions:
-            left, top = x * now[0] // first[0], y * now[1] // first[1]
-            right, bottom = -(-(x + width) * now[0] // first[0]), -(-(y + height) * now[1] // first[1])
-            add_meta(info.data, kind, left, top, right - left, bottom - top)
-        return Gst.PadProbeReturn.OK
-
-    return mark
-
-
-def refuse(pad, text):
-    """Ends the stream with an error, for a pad probe."""
-    error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
-    element = pad.get_parent_element()
-    element.post_message(Gst.Message.new_error(element, error, ""))
-    return Gst.PadProbeReturn.DROP
-
-
-def check_time(pad, info):
-    """Muxers leave out frames without a timestamp, and not all say so."""
-    if info.get_buffer().pts == Gst.CLOCK_TIME_NONE:
-        return refuse(pad, "its frames have no timestamps, which video files need")
-    return Gst.PadProbeReturn.OK
-
-
-def size_of(pad):
-    structure = pad.get_current_caps().get_structure(0)
-    # python3-gst-1.0 of GStreamer 1.26 wraps the structure in a context manager.
-    with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as size:
-        return size.get_value("width"), size.get_value("height")
-
-
-def make_checker(regions):
-    """Makes a pad probe that refuses frames that a region does not touch: its numbers are wrong.
-
-    The caps alone do not tell: a clip that is turned has another size before its first frame.
-    """
-    def check(pad, _info):
-        width, height = size_of(pad)
-        for region in regions:
-            if region[0] >= width or region[1] >= height:
-                text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"
-                return refuse(pad, text)
-        return Gst.PadProbeReturn.REMOVE  # for later frames the regions are scaled
-
-    return check
-
-
-class VideoMeta(ctypes.Structure):
-    """GstVideoMeta as in gst/video/gstvideometa.h, as far as it is read here."""
-    _fields_ = [("meta", ctypes.c_void_p * 2), ("buffer", ctypes.c_void_p), ("flags", ctypes.c_int),
-                ("format", ctypes.c_int), ("id", ctypes.c_int), ("width", ctypes.c_uint), ("height", ctypes.c_uint),
-                ("n_planes", ctypes.c_uint), ("offset", ctypes.c_size_t * 4), ("stride", ctypes.c_int * 4)]
-
-
-def make_packer():
-    """Makes a pad probe that takes the padding out of rows of RGB.
-
-    facedetect takes three bytes for each pixel of a row for the stride, as do readers of bare frames. Where rows are
-    padded, as RGB is at widths that 4 does not divide, they see a slanted picture, facedetect without a face. They get
-    a copy without padding, whose stride is in its GstVideoMeta: the elements behind read it right, and nothing is cut
-    off or scaled.
-    """
-    rgb, copy_all_but_memory = 15, 1 | 2 | 4  # GST_VIDEO_FORMAT_RGB; GST_BUFFER_COPY_FLAGS, _TIMESTAMPS and _META
-    pointer, size = ctypes.c_void_p, ctypes.c_size_t
-    core, video = "libgstreamer-1.0.so.0", "libgstvideo-1.0.so.0"
-    meta_of = c_function(video, "gst_buffer_get_video_meta", pointer)
-    meta_of.restype = ctypes.POINTER(VideoMeta)
-    extract = c_function(core, "gst_buffer_extract", pointer, size, pointer, size)
-    new_buffer = c_function(core, "gst_buffer_new_allocate", pointer, size, pointer)
-    fill = c_function(core, "gst_buffer_fill", pointer, size, ctypes.c_char_p, size)
-    copy_into = c_function(core, "gst_buffer_copy_into", pointer, pointer, ctypes.c_int, size, size)
-    add_meta = c_function(video, "gst_buffer_add_video_meta_full", pointer, *[ctypes.c_int] * 2, *[ctypes.c_uint] * 3,
-                          size * 4, ctypes.c_int * 4)
-    unref = c_function(core, "gst_mini_object_unref", pointer)
-
-    def pack(pad, info):
-        width, height = size_of(pad)
-        meta, row = meta_of(info.data), 3 * width
-        offset, stride = (meta.contents.offset[0], meta.contents.stride[0]) if meta else (0, (row + 3) & ~3)
-        if stride == row:
-            return Gst.PadProbeReturn.OK
-        if stride < row:
-            return refuse(pad, "cannot read a frame")
-        padded = ctypes.create_string_buffer(height * stride)
-        extract(info.data, offset, padded, height * stride)
-        view = memoryview(padded)
-        rows = b"".join(view[at:at + row] for at in range(0, height * stride, stride))
-        packed = new_buffer(None, len(rows), None)
-        fill(packed, 0, rows, len(rows))
-        copy_into(packed, info.data, copy_all_but_memory, 0, ctypes.c_size_t(-1).value)
-        flags = meta.contents.flags if meta else 0
-        add_meta(packed, flags, rgb, width, height, 1, (size * 4)(), (ctypes.c_int * 4)(row))
-        unref(info.data)
-        info.data = packed
-        return Gst.PadProbeReturn.OK
-
-    return pack
-
-
-class VideoFormatInfo(ctypes.Structure):
-    """GstVideoFormatInfo as in gst/video/video-format.h, as far as it is read here."""
-    _fields_ = [("format", ctypes.c_int), ("name", ctypes.c_char_p), ("description", ctypes.c_char_p),
-                ("flags", ctypes.c_int), ("bits", ctypes.c_uint), ("n_components", ctypes.c_uint),
-                ("shift", ctypes.c_uint * 4), ("depth", ctypes.c_uint * 4)]
-
-
-def format_of(pad):
-    video = "libgstvideo-1.0.so.0"
-    number_of = c_function(video, "gst_video_format_from_string", ctypes.c_char_p)
-    number_of.restype = ctypes.c_int
-    info_of = c_function(video, "gst_video_format_get_info", ctypes.c_int)
-    info_of.restype = ctypes.POINTER(VideoFormatInfo)
-    name = re.search(r"format=(?:\(string\))?(\w+)", pad.get_current_caps().to_string())
-    return info_of(number_of(name[1].encode())).contents if name else None
-
-
-def depth_of(pad):
-    """The bits of a sample of video."""
-    info = format_of(pad)
-    return info.depth[0] if info else 8
-
-
-def has_alpha(pad):
-    info, alpha = format_of(pad), 1 << 3  # GST_VIDEO_FORMAT_FLAG_ALPHA
-    return bool(info and info.flags & alpha)
-
-
-def make_depth_teller(of, depth, why):
-    """Makes a pad probe that tells, at the first frame, of bits that are lost. `depth`: those of a pad, had and kept."""
-    def tell(pad, _info):
-        had, kept = depth(pad)
-        if had > kept:
-            print(f"warning: of {of} {had} bits {kept} are kept: {why}", file=sys.stderr)
-        return Gst.PadProbeReturn.REMOVE
-
-    return tell
-
-
-def make_alpha_teller(of, has, why):
-    """Makes a pad probe that tells, at the first frame, of alpha that is lost. `has`: whether a pad loses it."""
-    def tell(pad, _info):
-        if has(pad):
-            print(f"warning: the {of} has alpha, which is left out{why}", file=sys.stderr)
-        return Gst.PadProbeReturn.REMOVE
-
-    return tell
-
-
 def is_picture(name):
     return name.lower().endswith((".png", ".jpg", ".jpeg"))
 
@@ -301,108 +134,6 @@ def is_still(options):
 
 def own_settings(options):
     return SETTINGS + ([] if is_still(options) else SETTINGS_IN_TIME)
-
-
-def decoder_of(name):
-    """The decoder of a PNG or JPEG, which may have any name, the bits of a sample, and whether a PNG keeps only 8."""
-    with open(name, "rb") as file:
-        data = file.read()
-    # A PNG has the name of its profile, a JPEG all of it.
-    profile = re.search(rb"(iCCP|ICC_PROFILE\0).{0,65000}", data, re.DOTALL)
-    if profile and not re.search(rb"sRGB|\0s\0R\0G\0B", profile[0]):
-        print(f"warning: {name}: its colour profile is left out: colours may look different", file=sys.stderr)
-    if data[:2] == b"\xff\xd8":
-        parser = "jpegparse ! " if Gst.ElementFactory.find("jpegparse") else ""  # reads how the camera was held
-        return parser + "jpegdec name=decoder", 8, False
-    if data[:4] != b"\x89PNG" or len(data) < 26:
-        raise Failure(f"{name}: it is neither a PNG nor a JPEG picture")
-    if data[24] != 16 or not data[25] & 6:
-        return "pngdec name=decoder", data[24], False
-    if data[-8:-4] != b"IEND":  # gdkpixbufdec accepts files that end early
-        raise Failure(f"{name}: the picture is not complete")
-    # GStreamer's pngdec mixes up 16-bit colours before 1.28, and alpha with them up to 1.28.8.
-    if data[25] & 4 or Gst.version() < (1, 28):
-        return "gdkpixbufdec name=decoder", 16, True
-    return "pngdec name=decoder ! videoconvert dither=none ! video/x-raw,format=RGB", 16, True
-
-
-def chunks_of(name):
-    """The type of each chunk of a PNG, and the data of chunks with Exif data."""
-    if not os.path.isfile(name):
-        return
-    with open(name, "rb") as file:
-        if file.read(8) != b"\x89PNG\r\n\x1a\n":
-            return
-        while len(head := file.read(8)) == 8:
-            length, start = int.from_bytes(head[:4], "big"), file.tell()
-            yield head[4:], file.read(min(length, 1 << 20)) if head[4:] == b"eXIf" else b""
-            file.seek(start + length + 4)
-
-
-def check_animation(name):
-    """GStreamer decodes the first picture of an animated PNG, and no animated WebP."""
-    if os.path.isfile(name):
-        with open(name, "rb") as file:
-            head = file.read(21)
-        if re.fullmatch(rb"RIFF....WEBPVP8X....[^\0\1]", head, re.DOTALL) and head[20] & 2:
-            raise Failure(f"{name} is an animated WebP, which GStreamer does not decode: "
-                          "make a GIF or a video of it first")
-    for kind, _ in chunks_of(name):
-        if kind == b"acTL":
-            print(f"warning: {name} is an animated PNG: all but its first picture is left out", file=sys.stderr)
-        if kind in (b"IDAT", b"acTL"):
-            return
-
-
-def exif_of_jpeg(name):
-    """The Exif data of a JPEG, unless jpegparse makes tags of them: decodebin of GStreamer 1.22 does without it."""
-    parser = Gst.ElementFactory.find("jpegparse")
-    if not os.path.isfile(name) or parser and parser.get_rank() >= Gst.Rank.MARGINAL:
-        return b""
-    with open(name, "rb") as file:
-        if file.read(2) != b"\xff\xd8":
-            return b""
-        while len(head := file.read(4)) == 4 and head[0] == 0xff and head[1] != 0xda:  # until its pixels
-            if head[1] == 0xff:  # a byte between segments
-                file.seek(-3, os.SEEK_CUR)
-                continue
-            data = file.read(max(int.from_bytes(head[2:], "big") - 2, 0))
-            if head[1] == 0xe1 and data[:6] == b"Exif\0\0":
-                return data[6:]
-    return b""
-
-
-def direction_of(name):
-    """How to turn a PNG or JPEG, by its Exif data, which their decoders do not read: a value of video-direction."""
-    exif = next((data for kind, data in chunks_of(name) if kind == b"eXIf"), b"") or exif_of_jpeg(name)
-    order = {b"MM\0*": "big", b"II*\0": "little"}.get(exif[:4])
-    if not order:
-        return "auto"
-
-    def number(at, size):
-        return int.from_bytes(exif[at:at + size], order)
-
-    entries = number(4, 4)
-    for at in range(entries + 2, min(entries + 2 + 12 * number(entries, 2), len(exif) - 11), 12):
-        if number(at, 2) == 0x112:
-            return {2: "horiz", 3: "180", 4: "vert", 5: "ul-lr", 6: "90r", 7: "ur-ll", 8: "90l"}.get(
-                number(at + 8, 2), "auto")
-    return "auto"
-
-
-def count_regions(counts):
-    """Makes a pad probe that counts frames by the number of regions that come with them."""
-    number_of = c_function("libgstreamer-1.0.so.0", "gst_buffer_get_n_meta", ctypes.c_void_p, ctypes.c_size_t)
-    number_of.restype = ctypes.c_uint
-    api = c_function("libgstvideo-1.0.so.0", "gst_video_region_of_interest_meta_api_get_type")
-    api.restype = ctypes.c_size_t
-    kind = api()
-
-    def count(_pad, info):
-        counts[number_of(info.data, kind)] += 1
-        return Gst.PadProbeReturn.OK
-
-    return count
 
 
 def print_counts(counts, what, to, hides_without):
