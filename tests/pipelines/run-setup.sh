@@ -213,7 +213,19 @@ no_root=
 [ "$(id -u)" = 0 ] || no_root="this needs root rights"
 command -v setpriv >/dev/null || no_root="no setpriv"
 
-echo "1..24"
+# The sources among the examples of the package include each other.
+finds_headers_of_examples() {
+  mkdir "$scratch/examples"
+  local source header
+  # shellcheck disable=SC2046  # several names, of which some are patterns
+  cp -r $(cat tests/package/debian/gstreamer1.0-cudaconv.examples) "$scratch/examples"
+  while IFS=: read -r source header; do
+    [ -e "$(dirname "$source")/$header" ] || { echo "$source: no $header" && return 1; }
+  done < <(grep -ro --include=*.cpp --include=*.h '#include "[^"]*' "$scratch/examples" | sed 's/#include "//')
+  [ -e "$scratch/examples/runner.cpp" ]
+}
+
+echo "1..25"
 expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
 expect "analytics metas have their headers, without the packages that these bring" wants_headers
 expect "with them, where the headers alone cannot be had" wants_package
@@ -237,5 +249,6 @@ expect "a build for newer GPUs is one that they translate" compiles_for 75,90 8.
 expect "a build leaves out GPUs that are too old" compiles_for 90 5.2 7.0
 expect_unless "$no_meson" "Meson says which analytics metas the build reads" says_which_metas_it_reads
 expect_unless "$no_meson" "a folder of any name is configured again" configures_again
+expect "sources among the examples of the package find their headers" finds_headers_of_examples
 expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
 finish
