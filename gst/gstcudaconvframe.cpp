@@ -62,8 +62,12 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
   }
   *place = {static_cast<int>(left), static_cast<int>(top)};
   place->columns = packing_of(buffer, info) == Packing::Columns;
-  // The rectangle counts the rows of the whole frame.
-  if (has_fields(info)) place->y = (place->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
+  // The rectangle counts the rows of the whole frame. Caps of an odd height give both fields the same rows: from an odd
+  // row to the end of the frame, the top field has one less, and begins above the rectangle.
+  if (has_fields(info)) {
+    place->y = (place->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
+    place->y = std::min(place->y, static_cast<int>((height + 1) / 2) - GST_VIDEO_INFO_FIELD_HEIGHT(&info));
+  }
   return {};
 }
 

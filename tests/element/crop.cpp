@@ -179,11 +179,14 @@ GST_END_TEST;
 GST_START_TEST(rectangles_of_single_fields) {
   for (const char *format : {"GRAY8", "I420", "RGBA"}) {
     const GstVideoInfo field = video_info(format, kWidth, 22);
-    for (const Rectangle &r : {Rectangle{6, 4, 32, 24}, Rectangle{5, 7, 31, 24}, Rectangle{0, 20, 32, 24}}) {
+    // The last rectangle has 20 rows of the bottom field and 19 of the top field, to which its caps give 20 too.
+    for (const Rectangle &r :
+         {Rectangle{6, 4, 32, 24}, Rectangle{5, 7, 31, 24}, Rectangle{0, 20, 32, 24}, Rectangle{6, 5, 32, 39}}) {
       for (const bool bottom : {false, true}) {
         Random random = seeded();
         // The rows of the field that are in the rectangle.
-        const Rectangle rows = {r.x, bottom ? r.y / 2 : (r.y + 1) / 2, r.width, r.height / 2};
+        const guint height = (r.height + 1) / 2, first = bottom ? r.y / 2 : (r.y + 1) / 2;
+        const Rectangle rows = {r.x, std::min(first, 22 - height), r.width, height};
         const Ref<GstBuffer> frame = random_frame(field, random), copy = crop(frame.get(), field, rows);
         gsize offset[GST_VIDEO_MAX_PLANES] = {};
         gint stride[GST_VIDEO_MAX_PLANES] = {};
@@ -622,7 +625,7 @@ GST_START_TEST(regions_of_single_fields_of_odd_rows) {
     guint height;
     Rectangle r;
   } cases[] = {{44, {6, 5, 32, 24}}, {44, {5, 7, 31, 23}},  {44, {9, 1, 24, 42}}, {43, {6, 0, 32, 43}},
-               {43, {5, 2, 30, 41}}, {43, {10, 3, 27, 25}}, {44, {6, 8, 32, 25}}};
+               {43, {5, 2, 30, 41}}, {43, {10, 3, 27, 25}}, {44, {6, 8, 32, 25}}, {44, {6, 5, 32, 39}}};
   const Region face = {14, 11, 9, 7};
   for (const auto &c : cases)
     for (const bool bottom : {false, true})
@@ -645,7 +648,8 @@ GST_START_TEST(regions_of_single_fields_of_odd_rows) {
         const Ref<GstBuffer> once = h.filter(frame.get()), again(gst_buffer_copy_deep(once.get()));
         gst_buffer_memset(again.get(), 0, 200, gst_buffer_get_size(again.get()));
         const Ref<GstBuffer> twice = second.filter(again.get());
-        const int first = static_cast<int>(bottom ? c.r.y / 2 : (c.r.y + 1) / 2);
+        const int first = std::min(static_cast<int>(bottom ? c.r.y / 2 : (c.r.y + 1) / 2),
+                                   static_cast<int>(rows) - GST_VIDEO_INFO_FIELD_HEIGHT(&info));
         for (GstBuffer *out : {once.get(), twice.get()}) {
           const FrameBytes bytes(out, info);
           for (int y = 0; y < GST_VIDEO_INFO_FIELD_HEIGHT(&info); y++)
