@@ -83,8 +83,12 @@ ParallelFor make_parallel_for(int threads) {
       for (int i = 0; i < n; i++) body(i);
     };
   return [helpers = std::make_shared<Helpers>(), threads](int n, const std::function<void(int)> &body) {
-    std::call_once(helpers->once,
-                   [&] { helpers->pool = g_thread_pool_new(help, nullptr, threads - 1, TRUE, nullptr); });
+    std::call_once(helpers->once, [&] {
+      // Threads are added afterwards: where one is refused, g_thread_pool_new() of GLib 2.84 and newer frees the pool
+      // under those that it got.
+      helpers->pool = g_thread_pool_new(help, nullptr, 0, TRUE, nullptr);
+      g_thread_pool_set_max_threads(helpers->pool, threads - 1, nullptr);
+    });
     const int helping = std::clamp(n - 1, 0, static_cast<int>(g_thread_pool_get_num_threads(helpers->pool)));
     const std::unique_ptr<Job, void (*)(Job *)> job(new Job(n, body, 1 + helping), [](Job *left) { left->leave(); });
     for (int i = 0; i < helping; i++) g_thread_pool_push(helpers->pool, job.get(), nullptr);
