@@ -4,9 +4,9 @@
 # FFmpeg 9.0.2: lenscorrection with i=bilinear moves the picture by half a pixel and blurs it; shear loses two lines.
 #
 # A correction by 0 leaves a picture as it is. lenscorrection does so with its default, nearest. With i=bilinear
-# everything moves up and left by half a pixel, at odd and even sizes, and noise keeps half of its deviation, as a mean
-# of four samples does. shear by 0 makes the last row and the last
-# column black, with nearest too. perspective and rotate by 0 change nothing.
+# everything moves up and left by half a pixel, at odd and even sizes. Noise keeps half of its deviation, as a mean of
+# four samples does. shear by 0 makes the last row and the last column black, with nearest too. perspective and rotate
+# by 0 change nothing.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: ffmpeg version n9.0.2-17-g2a571b6068-20260930

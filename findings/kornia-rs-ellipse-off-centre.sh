@@ -4,8 +4,8 @@
 # kornia-rs 0.2.0: the ellipse of dilate() and erode() is a smaller shape off the centre: 5x5 is a square of 4x4.
 #
 # An element of odd size is symmetric around its sample. kernel="ellipse" of 3x3 has the 2x2 samples up and left of it,
-# 5x5 has 4x4, 7x7 an ellipse of 6x6. So a dilation grows by 2 to one side and by 1 to the other, and a closing, dilate
-# and erode, moves a square by a whole pixel up and left. "box" and "cross" are centred. OpenCV's ellipse is too.
+# 5x5 has 4x4, 7x7 an ellipse of 6x6. So a dilation by 5x5 grows by 2 to one side and by 1 to the other. A closing,
+# dilate and erode, moves a square by a pixel up and left. "box" and "cross" are centred. OpenCV's ellipse is too.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: kornia-rs 0.2.0, OpenCV 5.0.0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Skia 144: a matrix convolution gives a picture a dark or transparent frame, whatever its tile mode is.
+# Skia 144: without a cropRect, a matrix convolution of any tile mode makes the picture's edge dark or transparent.
 #
 # The tile mode says what lies outside the picture. Clamp repeats the edge, and a mean of a flat picture stays flat.
 # ImageFilters.Blur does so. MatrixConvolution takes clamp, repeat and mirror, and still counts transparent black. With

@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# VTK 9.7.1: vtkImageConvolve and vtkImageLaplacian of 8 bits wrap around: sharpening makes bright edges
-# dark.
+# VTK 9.7.1: vtkImageConvolve and vtkImageLaplacian of 8 bits wrap around: sharpening makes bright edges dark.
 #
 # A result above 255 or below 0 is kept as 255 or 0 by other filters. VTK's have the type of the source and take the
-# lowest bits. A sharpening of an edge between 100 and 250 gives 206 on its dark side in place of 0, and 144 on its
-# bright side in place of 255. 16 bits wrap in the same way. A flat or a smooth picture does not
-# show it, and a picture of floats is right.
+# lowest bits. Sharpened, an edge between 100 and 250 has 206 on its dark side in place of 0. Its bright side has 144 in
+# place of 255. 16 bits wrap in the same way. A flat or a smooth picture does not show it, and one of floats is right.
 #
 # Installs the packages in a temporary folder. Exit code 0: as described. 1: the behaviour has changed.
 # Seen: VTK 9.7.1, an edge between 100 and 250

@@ -386,17 +386,17 @@ GstCaps *with_common_formats_first(GstCaps *caps) {
     GstStructure *structure = gst_caps_get_structure(caps, i);
     const GValue *formats = gst_structure_get_value(structure, "format");
     if (!formats || !GST_VALUE_HOLDS_LIST(formats)) continue;
-    const GValue *common[kNowhere] = {}, *format;
+    const GValue *common[kNowhere] = {};
     GValue sorted = G_VALUE_INIT;
     gst_value_list_init(&sorted, gst_value_list_get_size(formats));
     for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
-      format = gst_value_list_get_value(formats, k);
+      const GValue *format = gst_value_list_get_value(formats, k);
       if (place_of(format) < kNowhere) common[place_of(format)] = format;
     }
     for (const GValue *one : common)
       if (one) gst_value_list_append_value(&sorted, one);
     for (guint k = 0; k < gst_value_list_get_size(formats); k++) {
-      format = gst_value_list_get_value(formats, k);
+      const GValue *format = gst_value_list_get_value(formats, k);
       if (place_of(format) == kNowhere) gst_value_list_append_value(&sorted, format);
     }
     gst_structure_take_value(structure, "format", &sorted);

@@ -155,7 +155,7 @@ def has_alpha(pad):
 
 
 def make_depth_teller(of, depth, why):
-    """Makes a pad probe that tells, at the first frame, of bits that are lost. `depth`: those of a pad, had and kept."""
+    """Makes a pad probe that tells, at the first frame, of bits that are lost. `depth`: how many a pad has, and keeps."""
     def tell(pad, _info):
         had, kept = depth(pad)
         if had > kept:
