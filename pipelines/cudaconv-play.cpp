@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -503,6 +504,7 @@ void run(const Options &options) {
 
 int main(int argc, char **argv) {
   std::setlocale(LC_ALL, "");
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error; GStreamer writes its registry at once
   try {
     run(parse_options(argc, argv));  // which also initialises GStreamer
     return 0;

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -507,6 +508,7 @@ void hide(const Options &options) {
 
 int main(int argc, char **argv) {
   std::setlocale(LC_ALL, "");
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error; GStreamer writes its registry at once
   g_setenv("OPENCV_LOG_LEVEL", "OFF", FALSE);  // keeps OpenCV from warning of cascades that are not used
   try {
     hide(parse_options(argc, argv));  // which also initialises GStreamer

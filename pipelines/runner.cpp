@@ -87,7 +87,6 @@ Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
     signals_.push_back(g_unix_signal_add(number, on_interrupt, &handlers_.back()));
   }
   std::signal(SIGPIPE, SIG_IGN);  // what is printed may be lost, not the file
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error
   if (isatty(STDERR_FILENO) && !quiet && g_strcmp0(g_getenv("TERM"), "dumb"))
     progress_ = g_timeout_add(200, show_progress, this);
 }

@@ -525,8 +525,8 @@ keeps_protected() { # a file that may only be read: COMMAND...
   cat said
   grep -q "cannot write protected.webm: Permission denied" said && [ "$(cat protected.webm)" = old ] && no_part && rm -f protected.webm
 }
-too_large() { # for a limit of the system
-  ! (ulimit -f 1 && "$player" -q -o large.webm ball.ogv mask=identity) 2>said && cat said &&
+too_large() { # for a limit of the system, as is GStreamer's registry
+  ! (ulimit -f 1 && GST_REGISTRY_1_0=$PWD/fresh.bin "$player" -q -o large.webm ball.ogv mask=identity) 2>said && cat said &&
     grep -q "cannot write large.webm" said && grep -q "File too large" said && no_part
 }
 full_disk() { # names the file
